@@ -69,6 +69,8 @@ RULES = (
                "test_every_figure.py", mutants="figures/{file} web/{file}", translation="*"),
     Rule("the page that writes verse", rf"{_IN}(?P<file>inside/verse/.+)",
          tests="test_inside_verse*.py", mutants="{file}", translation="verse"),
+    Rule("the page of two models", rf"{_IN}(?P<file>inside/beside/.+)",
+         tests="test_inside_beside*.py", mutants="{file}", translation="beside"),
     Rule("the page of a reader's own model", rf"{_IN}(?:figures/)?(?P<file>inside/(?:\w+/)*(?P<stem>\w+)\..+)",
          tests="test_inside_{stem}.py test_inside_in_the_browser.py test_inside_page.py",
          mutants="figures/{file} {file}", translation="*"),

@@ -1,9 +1,9 @@
 """Look inside a model of your own, `python -m minimind_edu open MODEL`, or ask what is right and wrong: `check MODEL`.
 
 MODEL is a folder or file that `from_checkpoint` reads; without one, `open` shows the book's own small model. The model
-runs in the page. Without -o a server on this machine shows it until Ctrl-C; with -o it is one file, which needs nothing
-else, also on another machine. `python -m minimind_edu verse` is the same for a page on which the book's other model
-writes poems.
+runs in the page; with --beside OTHER two do, on one text, and the page shows where they part. Without -o a server on
+this machine shows it until Ctrl-C; with -o it is one file, which needs nothing else, also on another machine.
+`python -m minimind_edu verse` is the same for a page on which the book's other model writes poems.
 
 `check` says what is right and what is wrong with a model, with what training printed (--log), and with its data
 (--data). It ends with 1 if something is wrong, with 2 if something cannot be read.
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from minimind_edu import world
+from minimind_edu.inside.beside import Side, shared_tokenizer, write_beside_page
 from minimind_edu.inside.page import (
     BITS,
     LANGUAGES,
@@ -38,8 +39,9 @@ from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.notebook import language
 from minimind_edu.trained import living
 from minimind_edu.verdicts import command as verdicts
+from minimind_edu.verdicts.lora import add_once, read_lora
 from minimind_edu.web.living_model import QUESTION, TOLD
-from minimind_edu.weights.checkpoints import read_checkpoint
+from minimind_edu.weights.checkpoints import Reading, read_checkpoint
 from minimind_edu.weights.files import SUFFIXES
 from minimind_edu.weights.hub import locate
 from minimind_edu.weights.writing import file_to_write
@@ -70,6 +72,9 @@ def main(arguments: list[str] | None = None) -> None:
     opening.add_argument("--text", help="what the page shows first")
     opening.add_argument("--at", choices=PARTS, help="the part that is open, or in sight, at first")
     opening.add_argument("--bits", type=int, choices=BITS, default=8, help="of a weight; 4: a small file; 32: exact")
+    opening.add_argument("--beside", metavar="OTHER", help="a second model of one tokenizer, on the same page")
+    opening.add_argument("--beside-bits", type=int, choices=BITS, help="of OTHER's weights, if not those of --bits")
+    opening.add_argument("--lora", type=Path, metavar="ADAPTER", help="merged into OTHER, which may be MODEL itself")
     opening.add_argument("--download", action="store_true", help="MODEL may be a name on the Hugging Face Hub")
     writing = commands.add_parser("verse", help="a page on which a model goes on from a line or a rhyme of yours")
     for command in (opening, writing):
@@ -151,6 +156,12 @@ def _write_verse(given: argparse.Namespace) -> None:
 
 def _open(given: argparse.Namespace) -> None:
     _check_output(given)
+    for option, value in (("--beside-bits", given.beside_bits), ("--lora", given.lora)):
+        if value and not given.beside:
+            raise ValueError(f"{option} needs --beside OTHER, the second model of the page")
+    if given.beside:
+        _open_beside(given)
+        return
     model, name, tokenizer, preset = _own_model(given) if given.model else _living_model(given.language)
     first = _first_texts(tokenizer, given.language, model.config.vocab_size) if given.model else _living_text()
     text = given.text or first
@@ -173,6 +184,38 @@ def _open(given: argparse.Namespace) -> None:
 
     yours = "this is the book's own model. Yours: python -m minimind_edu open FOLDER_OR_FILE"
     _hand_over(given, write, None if given.model else yours)
+
+
+def _open_beside(given: argparse.Namespace) -> None:
+    if given.at:
+        raise ValueError("--at leads to a part in the page of one model; side by side, parts are chosen in the page")
+    one = _side(given.model, given, given.bits) if given.model else _living_side(given)
+    other = _side(given.beside, given, given.beside_bits or given.bits, given.lora)
+    tokenizer, _ = shared_tokenizer(one, other)
+    size = one.model.config.vocab_size
+    text = given.text or (_first_texts(tokenizer, given.language, size) if given.model else _living_text())
+    _check_text(next(iter([text] if isinstance(text, str) else text)), tokenizer, size)
+
+    def write(target: Path) -> None:
+        write_beside_page((one, other), target, text=text, language=given.language, book_at=given.book, tell=_tell)
+
+    _hand_over(given, write)
+
+
+def _living_side(given: argparse.Namespace) -> Side:
+    model, name, tokenizer, _ = _living_model(given.language)
+    return Side(model, name, tokenizer, given.bits)
+
+
+def _side(source: str, given: argparse.Namespace, bits: int, adapter: Path | None = None) -> Side:
+    """One of two models. What cannot be read of its tokenizer is an error here: ids of two tokenizers are no text."""
+    place, name, reading = _read_own(source, given.download)
+    file = given.tokenizer or find_tokenizer(place)
+    tokenizer = _own_tokenizer(file, place, reading.model.config.vocab_size) if file else None
+    model = reading.model
+    if adapter:
+        model, name = add_once(model, read_lora(adapter)), f"{name} + {adapter.stem}"
+    return Side(model, name, tokenizer, bits, dict(reading.assumed) or None)
 
 
 def _hand_over(given: argparse.Namespace, write: Callable[[Path], None], note: str | None = None) -> None:
@@ -204,16 +247,21 @@ def _check(given: argparse.Namespace) -> None:
 Opened = tuple[MiniMindForCausalLM, str, PageTokenizer | None, dict[str, Any] | None]  # the last: what was assumed
 
 
-def _own_model(given: argparse.Namespace) -> Opened:
-    place = _located(given.model, given.download)
+def _read_own(source: str, download: bool) -> tuple[Path, str, Reading]:
+    """Where a model is, what the page calls it, and the model."""
+    place = _located(source, download)
     _check_small(place)
     _tell(f"reading {place}")
     reading = read_checkpoint(place)
-    model = reading.model
-    check_fits(model)
-    name = Path(given.model).resolve().name if place.is_dir() else place.stem
+    check_fits(reading.model)
     if reading.note:
         _tell(reading.note)
+    return place, Path(source).resolve().name if place.is_dir() else place.stem, reading
+
+
+def _own_model(given: argparse.Namespace) -> Opened:
+    place, name, reading = _read_own(given.model, given.download)
+    model = reading.model
     tokenizer = _own_tokenizer(given.tokenizer, place, model.config.vocab_size)
     if tokenizer and tokenizer.unframed:
         _tell(f"{name} has a chat template, but {tokenizer.unframed}. The page works without the chat")

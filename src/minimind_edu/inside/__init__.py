@@ -5,6 +5,7 @@
     server      shows it on this machine only
     kernel      answers the same views in a notebook, by torch
     notebook    `figures.Inside(model, tokenizer, "a text")`
+    beside/     two models on one page, and where they part
     verse/      another page, on which the model of `trained.verse` writes poems
 
 `python -m minimind_edu open MODEL` uses the first three. In the page: opening.js unpacks the weights and compares with

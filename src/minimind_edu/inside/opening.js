@@ -24,18 +24,21 @@ export function bytesIn(element) {
   return all;
 }
 
-/** The weights of the page as one buffer. */
-export async function weightsInPage(size, tell) {
-  const all = new Uint8Array(size);
-  let at = 0;
+/** The weights of the page, a buffer for each model. sizes: theirs, in the order in which they come. */
+export async function weightsInPage(sizes, tell) {
+  const files = sizes.map((size) => new Uint8Array(size));
+  const whole = sizes.reduce((sum, size) => sum + size);
+  let [file, at, done] = [0, 0, 0];
   for (const element of document.querySelectorAll("script.weights")) {
     const bytes = bytesIn(element);
-    all.set(bytes, at);
+    files[file].set(bytes, at);
     at += bytes.length;
-    tell(at / size);
+    done += bytes.length;
+    if (at === sizes[file]) [file, at] = [file + 1, 0]; // no piece holds parts of two files
+    tell(done / whole);
     await new Promise((resolve) => setTimeout(resolve));
   }
-  return all.buffer;
+  return files.map(({ buffer }) => buffer);
 }
 
 /**

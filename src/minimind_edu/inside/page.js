@@ -5,15 +5,14 @@ import { h, announcement, keeperOf, wordsOf } from "../web/kit/kit.js";
 import { leadTo } from "../web/stage/opened.js";
 import { addressOf, readAddress } from "./address.js";
 import { doorsOf } from "./door.js";
-import { bytesIn, comparedWithTorch, weightsInPage } from "./opening.js";
+import { bytesIn, weightsInPage } from "./opening.js";
 import { createRunner } from "./runner.js";
-import { idsOf } from "./session.js";
+import { checked, textFor } from "./start.js";
 import { createTheme } from "./theme.js";
 import { createViews } from "./views.js";
 import { insideWords } from "./words.js";
 
 const ADDRESSED = 500; // milliseconds after a change until the address tells it: browsers allow few changes
-const CLEARLY = 0.9; // of the tokens that the first text takes
 
 /**
  * Let the address tell what is chosen, and choose what it tells. start(text) begins with what it tells, or else with a
@@ -72,36 +71,6 @@ function createLead(main, session, part) {
   return { draw };
 }
 
-/** The first text, or one in another language that the vocabulary writes in clearly fewer tokens. */
-function textFor(data, reader) {
-  const counts = data.texts.map(([, sentence]) => countOf(reader, sentence));
-  const fewest = Math.min(...counts);
-  return fewest < CLEARLY * counts[0] ? data.texts[counts.indexOf(fewest)][0] : data.texts[0][0];
-}
-function countOf(reader, text) {
-  try {
-    return reader.encode(text).length;
-  } catch {
-    return Infinity; // a small world has no words for it
-  }
-}
-
-/** Whether a text has the tokens that the library gave it. */
-function hasTokens(data, reader, [text, expected]) {
-  try {
-    return `${idsOf(data, reader, text)}` === `${expected}`;
-  } catch {
-    return false; // what cannot be read is not the same
-  }
-}
-
-/** Whether the page computes what torch did, as a sentence. hasReader: whether its tokenizer could be used. */
-async function checked(words, data, reader, hasReader, runner, why) {
-  const compared = hasReader ? data.check.texts : [];
-  const wrong = compared.filter((one) => !hasTokens(data, reader, one)).length;
-  return words.checked({ ...(await comparedWithTorch(data, runner, why)), wrong, texts: compared.length, why });
-}
-
 async function startPage() {
   const main = document.querySelector("main");
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -126,7 +95,7 @@ async function startPage() {
 
   try {
     if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done));
-    const buffer = await weightsInPage(data.bytes, (part) => state.set(words.opening(part)));
+    const [buffer] = await weightsInPage([data.bytes], (part) => state.set(words.opening(part)));
     const why = await runner.open(buffer, data.rope, bytesIn(document.getElementById("step")).buffer);
     field.inert = false;
     state.set(problem);

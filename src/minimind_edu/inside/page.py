@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -146,26 +146,36 @@ def write_page(
     texts = {text: text} if isinstance(text, str) else dict(text)
     first = next(iter(texts))
     with replacing(target) as partial:
-        tell("copying the weights" if bits == 32 else "rounding the weights")
         stored = partial.with_name("weights.safetensors")
-        model = _in_float32(model)
-        rounded = store(model, stored, bits)
-        tell("asking torch what the page must answer")
-        compared = [*texts, *CASES] if tokenizer and tokenizer.kind == "bpe" else []
         data = facts_of(model, name, first, tokenizer, book.links(language, book_at)) | {
             "texts": list(texts.items()),
-            "rope": rope_of(model.config),
-            "bits": bits,
             "at": at,
             "assumed": assumed and dict(assumed),
-            "check": check(model, rounded, tokenizer, compared),
-            "bytes": stored.stat().st_size,
         }
-        if compared and not data["check"]["texts"]:
-            tell("optional check skipped: with tokenizers (pip install tokenizers), its tokens are compared as well")
+        data |= packed(model, stored, bits, tokenizer, texts, tell)
         tell("writing the page")
         with partial.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(page_html(VIEWS, data, stored, language))
+            file.writelines(page_html(VIEWS, data, [stored], language))
+
+
+def packed(
+    model: MiniMindForCausalLM,
+    stored: Path,
+    bits: int,
+    tokenizer: PageTokenizer | None,
+    texts: Iterable[str],
+    tell: Callable[[str], None],
+) -> dict[str, Any]:
+    """Write the weights of a model to a file of a page; returns what the page must know to run and to check them."""
+    tell("copying the weights" if bits == 32 else "rounding the weights")
+    model = _in_float32(model)
+    rounded = store(model, stored, bits)
+    tell("asking torch what the page must answer")
+    compared = [*texts, *CASES] if tokenizer and tokenizer.kind == "bpe" else []
+    found = check(model, rounded, tokenizer, compared)
+    if compared and not found["texts"]:
+        tell("optional check skipped: with tokenizers (pip install tokenizers), its tokens are compared as well")
+    return {"rope": rope_of(model.config), "bits": bits, "check": found, "bytes": stored.stat().st_size}
 
 
 def _in_float32(model: MiniMindForCausalLM) -> MiniMindForCausalLM:
@@ -248,12 +258,12 @@ def check(
     }
 
 
-def page_html(code: Code, data: dict[str, Any], weights: Path, language: str) -> Iterator[str]:
+def page_html(code: Code, data: dict[str, Any], weights: Sequence[Path], language: str) -> Iterator[str]:
     """A page, piece by piece: the code before the weights, so that it runs while they arrive.
 
     Args:
         data: what the page reads; its `name` is the model's, its `bytes` the size of the weights.
-        weights: the file of them, as `store` writes it.
+        weights: of each model the file of them, as `store` writes it.
     """
     tag, unable = _WORDS[language]
     title = code.titles[language].format(data["name"])
@@ -279,9 +289,10 @@ def page_html(code: Code, data: dict[str, Any], weights: Path, language: str) ->
         f'<script type="text/plain" id="worker">"use strict";\n{_body(code.worker)}</script>\n'
         + "".join(f"<script>{one}</script>\n" for one in scripts)
     )
-    with weights.open("rb") as file:
-        while piece := file.read(_PIECE):
-            yield f'<script type="text/plain" class="weights">{_base64(piece)}</script>\n'
+    for path in weights:
+        with path.open("rb") as file:
+            while piece := file.read(_PIECE):
+                yield f'<script type="text/plain" class="weights">{_base64(piece)}</script>\n'
     yield "</body>\n</html>\n"
 
 

@@ -21,7 +21,7 @@ export const TOLD = 24; // tokens that are told of a position
 
 /** Weights from 0 to 1 [T] of each head as bytes [H, T]: of their roots, since 1/500 of the whole would be nothing. */
 /** @type {(heads: Vector[], length: number) => Uint8Array} */
-function bytesOfHeads(heads, length) {
+export function bytesOfHeads(heads, length) {
   const bytes = new Uint8Array(heads.length * length);
   for (let head = 0, at = 0; head < heads.length; head++) {
     for (let t = 0; t < length; t++) bytes[at++] = 255 * Math.sqrt(heads[head][t]) + 0.5;

@@ -20,8 +20,9 @@ export function createRunner(source, hear) {
   };
   worker.onerror = ({ message }) => hear({ did: "fail", message });
 
+  /** buffer, rope: of the model, or of each of several. */
   function open(buffer, rope, step) {
-    worker.postMessage({ do: "open", buffer, rope, step }, [buffer, step]);
+    worker.postMessage({ do: "open", buffer, rope, step }, [buffer, step].flat());
     return waits("open");
   }
   function look(what, place) {

@@ -4,7 +4,7 @@ import { h, fill, toggle, announcement, setText } from "../web/kit/kit.js";
 import { createSampling, createWriteButtons, walkAlong } from "../web/stage/writing.js";
 import { readBy, weightOfByte } from "./marks.js";
 import { MOST_TYPED } from "./session.js";
-import { shownToken, shownTokens } from "./tokens.js";
+import { beginsLine, shownToken, shownTokens } from "./tokens.js";
 
 const PAUSE = 300; // milliseconds after a key
 const DARKEST = 14; // bits of surprise
@@ -71,9 +71,6 @@ export function differing(others, ids) {
   while (same < shorter - from && ids.at(-1 - same) === others.at(-1 - same)) same++;
   return [from, ids.length - same];
 }
-
-/** Whether a token is the first of a line: after the end of one, but several ends of lines stay together. */
-export const beginsLine = (before, text) => before.includes("⏎") && !/^⏎+$/.test(text);
 
 /** The tokens. looked(): the head that the mouse is on, or null. */
 export function createTokens(words, session, reader, looked, door) {

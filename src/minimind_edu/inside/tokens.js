@@ -54,6 +54,16 @@ export function createReader({ tokenizer, config }, words) {
   return createIds(config.vocab_size, words.noId);
 }
 
+/** The tokenizer of a page, or ids and the reason why: { reader, problem: a sentence or "" }. */
+export function readerOf(data, words) {
+  try {
+    return { reader: createReader(data, words), problem: "" };
+  } catch (error) {
+    Object.assign(data, { tokenizer: null, prefix: [], suffix: [], chat: null }); // they are of a text
+    return { reader: createReader(data, words), problem: words.noTokenizer(error.message) };
+  }
+}
+
 /** The text that tokens spell. @type {(reader: Reader, ids: number[]) => string} */
 export function textOf(reader, ids) {
   if (reader.decode) return reader.decode(ids);
@@ -140,3 +150,6 @@ function sharedCharacters(text, bytes) {
   }
   return parts;
 }
+
+/** Whether a token is the first of a line: after the end of one, but several ends of lines stay together. */
+export const beginsLine = (before, text) => before.includes("⏎") && !/^⏎+$/.test(text);

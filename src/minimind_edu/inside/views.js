@@ -8,22 +8,12 @@ import { doorsOf, homeOf } from "./door.js";
 import { chipsOf, readBy, weightOfByte } from "./marks.js";
 import { createSession } from "./session.js";
 import { createTokens, createWriting } from "./text.js";
-import { createReader, shownTokens } from "./tokens.js";
+import { readerOf, shownTokens } from "./tokens.js";
 import { createZoom } from "./zoom.js";
 
 // Milliseconds between two drawings while the model writes, for its next token comes first:
 const WRITING = 40; // of the text and the bars,
 const FOLLOWING = 400; // and of what nobody reads as fast.
-
-/** The tokenizer, or ids and the reason why. */
-function readerOf(data, words) {
-  try {
-    return { reader: createReader(data, words), problem: "" };
-  } catch (error) {
-    Object.assign(data, { tokenizer: null, prefix: [], suffix: [], chat: null }); // they are of a text
-    return { reader: createReader(data, words), problem: words.noTokenizer(error.message) };
-  }
-}
 
 /**
  * Fill an element with the views. data: what page.py wrote; runnerOf(hear): who runs the model; foot: more lines at

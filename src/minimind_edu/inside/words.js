@@ -3,7 +3,7 @@
 import { grouped } from "../web/kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";
 
-const percentOf = (part) => percent(part, "\u00a0%");
+export const percentOf = (part) => percent(part, "\u00a0%");
 /** isLess: it is only known to be less. */
 const shareOf = (part, isLess) => (isLess && part >= 0.00005 ? `< ${percentOf(part)}` : percentOf(part));
 const fieldsOf = (all) =>

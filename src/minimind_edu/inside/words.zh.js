@@ -1,9 +1,9 @@
-// The Chinese words of words.js as of 2a550bba.
+// The Chinese words of words.js as of 0512283a.
 
 import { grouped } from "../web/kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";
 
-const percentOf = (part) => percent(part, "%");
+export const percentOf = (part) => percent(part, "%");
 /** isLess: it is only known to be less. */
 const shareOf = (part, isLess) => (isLess && part >= 0.00005 ? `< ${percentOf(part)}` : percentOf(part));
 

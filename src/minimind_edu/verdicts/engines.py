@@ -27,7 +27,12 @@ def explained(*files: Opened) -> float:
     """The largest relative difference of a tensor that the rounding of these files explains."""
     kinds = [kind for opened in files for kind in opened.kinds]
     bits = [int(found[1]) for kind in kinds if (found := re.search(r"(?:Q|int)(\d)", kind))]
-    return _EXPLAINED.get(min(bits), max(_EXPLAINED.values())) if bits else 0.0
+    return explained_by(min(bits)) if bits else 0.0
+
+
+def explained_by(bits: int) -> float:
+    """The relative difference that rounding weights to so many bits explains; above eight it is none."""
+    return 0.0 if bits > max(_EXPLAINED) else _EXPLAINED.get(bits, max(_EXPLAINED.values()))
 
 
 def apart(ours: Tensor, theirs: Tensor) -> tuple[float, str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.verdicts.verdict import Verdict
 from minimind_edu.weights.files import SUFFIXES, read_json, read_weights
 
@@ -63,13 +64,34 @@ def _scale(file: Path) -> float:
     return float(settings.get("lora_alpha", 1)) / float(settings.get("r", 1))
 
 
-def times_merged(base: Mapping[str, Tensor], merged: Mapping[str, Tensor], added: Mapping[str, Tensor]) -> float:
-    """How often `added` lies between two models, by least squares over all its matrices."""
-    above = below = 0.0
+def add_once(model: MiniMindForCausalLM, added: Mapping[str, Tensor]) -> MiniMindForCausalLM:
+    """The model in float32 with an adapter merged into it, once; the one that was given is left as it was.
+
+    Args:
+        added: as `read_lora` returns it.
+
+    Raises:
+        ValueError: if the adapter is for other matrices.
+    """
+    weights = {name: tensor.float() for name, tensor in model.state_dict().items()}
+    _check_fits(weights, added)
+    whole = MiniMindForCausalLM(model.config)
+    whole.load_state_dict(weights | {name: weights[name] + delta for name, delta in added.items()})
+    return whole.eval()
+
+
+def _check_fits(base: Mapping[str, Tensor], added: Mapping[str, Tensor]) -> None:
     for name, delta in added.items():
         if name not in base or base[name].shape != delta.shape:
             shape = list(base[name].shape) if name in base else None
             raise ValueError(f"the adapter is for {name} {list(delta.shape)}, and the model has there {shape}")
+
+
+def times_merged(base: Mapping[str, Tensor], merged: Mapping[str, Tensor], added: Mapping[str, Tensor]) -> float:
+    """How often `added` lies between two models, by least squares over all its matrices."""
+    _check_fits(base, added)
+    above = below = 0.0
+    for name, delta in added.items():
         difference = merged[name].double() - base[name].double()
         above += float((difference * delta.double()).sum())
         below += float(delta.double().square().sum())

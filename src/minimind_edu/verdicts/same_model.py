@@ -163,6 +163,11 @@ def _within_one_ulp(one: Tensor, two: Tensor) -> bool:
     return bool(((one - two).abs() <= 2**-7 * torch.maximum(one.abs(), two.abs()) + 2**-24).all())
 
 
+def parted_beyond(rounding: float) -> float:
+    """From which relative difference on two blocks have parted, where rounding explains so much of it."""
+    return max(_PARTED, 3 * rounding)
+
+
 def _dtype(opened: Opened) -> torch.dtype:
     """The coarsest in which its matrices are stored."""
     kinds = {tensor.dtype for tensor in opened.tensors.values() if tensor.dim() == 2}
@@ -225,7 +230,7 @@ def logits(a: Opened, b: Opened, rounded_alike: bool = False) -> Verdict:
     told = f"they differ by at most {float((ours - theirs).abs().max()):.2g} of {float(ours.abs().max()):.1f}; the "
     told += f"likeliest next token is the same at {agree:.0%} of {ids.shape[1]} places"
     rounding = max(explained(a, b), _rounding(a, b)) if rounded_alike else 0.0
-    bound = max(_PARTED, 3 * explained(a, b), _rounding(a, b)) if rounded_alike else _PARTED
+    bound = max(parted_beyond(explained(a, b)), _rounding(a, b)) if rounded_alike else _PARTED
     where = next((at for at, far in enumerate(apart) if not far <= bound), None)
     if why := blurred(one, rounding, where is not None):
         return Verdict("logits", "open", f"{told}; {why}")

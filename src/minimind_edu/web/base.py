@@ -27,6 +27,7 @@ FOLDER = WEB.parent / "figures"
 # the folders whose views of a model are those of stage/, and the styles of these views
 PARTS = {  # of a figure's styles that others have, too
     "inside": ("stage/style", "stage/link"),
+    "inside/beside": ("stage/style", "stage/link", "../inside/style"),
     "inside/verse": ("../inside/style",),
     "minimind_live": ("stage/style", "stage/link", "stage/road"),
     "guess_first": ("stage/link", "stage/road"),

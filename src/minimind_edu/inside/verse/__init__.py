@@ -69,4 +69,4 @@ def write_verse_page(target: Path, language: str = "en", book_at: str | None = N
             "published": f"{book.ADDRESS}{book.FOLDERS[language]}{PAGE}",
         }
         with partial.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(page_html(CODE, data, stored, language))
+            file.writelines(page_html(CODE, data, [stored], language))

@@ -402,7 +402,7 @@ async function startPage() {
 
   try {
     if (document.readyState === "loading") await new Promise((done) => addEventListener("DOMContentLoaded", done));
-    const buffer = await weightsInPage(data.bytes, (part) => state.set(words.opening(part)));
+    const [buffer] = await weightsInPage([data.bytes], (part) => state.set(words.opening(part)));
     const why = await runner.open(buffer, data.rope, bytesIn(document.getElementById("step")).buffer);
     state.set("");
     check.set(words.checking);

@@ -11,8 +11,8 @@ const HEIGHT = 440;
 const LETTERS = 11; // of a word, at most
 const LEAST_SHADE = 0.02; // below it nothing is read
 
-/** reading: see heads.js. */
-export function createMap(words, session, { count, texts, weightAt, colors }) {
+/** reading: see heads.js; highest(): pixels of the map at most. */
+export function createMap(words, session, { count, texts, weightAt, colors }, highest = () => HEIGHT) {
   const canvas = h("canvas", { role: "img", "aria-label": words.bigMap });
   const sizer = h("div", { class: "st-sizer" }, canvas);
   const box = h("div", { class: "st-map", tabindex: 0, role: "group", "aria-label": words.bigMap }, sizer);
@@ -31,12 +31,12 @@ export function createMap(words, session, { count, texts, weightAt, colors }) {
   function size() {
     const [barX, barY] = [box.offsetWidth - box.clientWidth, box.offsetHeight - box.clientHeight]; // that scroll
     const room = root.clientWidth - barX;
-    const fitting = Math.min(room - LEFT, HEIGHT - TOP) / count();
+    const fitting = Math.min(room - LEFT, highest() - TOP) / count();
     cell = clamp(Math.floor(fitting), NARROWEST, WIDEST);
     const [width, height] = [LEFT + count() * cell, TOP + count() * cell];
     Object.assign(sizer.style, { width: `${width}px`, height: `${height}px` });
     const whole = (most, words) => words + Math.floor((most - words) / cell) * cell;
-    const [across, down] = [Math.min(width, whole(room, LEFT)), Math.min(height, whole(HEIGHT, TOP))];
+    const [across, down] = [Math.min(width, whole(room, LEFT)), Math.min(height, whole(highest(), TOP))];
     Object.assign(box.style, { width: `${across + barX}px`, height: `${down + barY}px` });
     const dense = globalThis.devicePixelRatio || 1;
     if (canvas.width !== Math.round(across * dense) || canvas.height !== Math.round(down * dense)) {
@@ -155,7 +155,7 @@ export function createMap(words, session, { count, texts, weightAt, colors }) {
     if (key === shownFor) return;
     shownFor = key;
     const middle = (session.selected + 1) * cell;
-    box.scrollTop = Math.max(0, middle - (HEIGHT - TOP) / 2);
+    box.scrollTop = Math.max(0, middle - (highest() - TOP) / 2);
     box.scrollLeft = Math.max(0, middle - (box.clientWidth - LEFT) * 0.8);
     draw();
   }
