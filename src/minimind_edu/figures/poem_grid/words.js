@@ -29,6 +29,7 @@ export const poemGridWords = {
       ["k", "2.1 full stops"],
       ["q", "2.4 commas"],
     ],
+    percent: (number) => `${number} %`,
     due: (line) => `next at the end of line ${line}`,
     bar: (character, share, isRhyme) => `${character}, ${share}${isRhyme ? ", rhymes" : ""}`,
     picture: (text, line) => `A poem as a grid, up to the end of line ${line}, where a character is due: ${text}`,
