@@ -507,6 +507,10 @@ def keep_link(figure) -> None:
     keeper.locator("summary").click()
     keeper.get_by_role("button", name=re.compile("Link|链接")).click()
     assert keeper.locator("button").all_text_contents()[:2] == ["SVG", "PNG"]
+    fonts = [
+        part.evaluate("(node) => getComputedStyle(node).fontFamily") for part in (keeper, figure.locator(".mm-fig"))
+    ]
+    assert fonts[0] == fonts[1]
 
 
 # What is drawn and said, without the names that are made anew each time.
