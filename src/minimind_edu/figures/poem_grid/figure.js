@@ -174,7 +174,7 @@ function create({ model, words, isCompact, bound }) {
   return {
     stage,
     control: h("div", { class: "pg-control" }, first, whose, line),
-    title: isCompact ? words.titleCompact : words.titles[shows],
+    title: words.titles[shows],
     caption: words.captions[shows],
     draw,
   };

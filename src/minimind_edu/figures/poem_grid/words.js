@@ -2,10 +2,9 @@
 
 export const poemGridWords = {
   en: {
-    titleCompact: "Exchange the end of line 2: does the model notice?",
     titles: {
-      exchange: "One character is exchanged, and twelve characters later another one is expected",
-      heads: "Without head 3.1 the rhyme goes and the tones stay",
+      exchange: "Exchange the end of line 2: does the model notice?",
+      heads: "Without head 3.1 half of the rhyme goes, and the tones stay",
     },
     title: "",
     captions: {

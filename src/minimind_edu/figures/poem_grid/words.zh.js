@@ -1,11 +1,10 @@
-// The Chinese words of words.js as of 15eefd66.
+// The Chinese words of words.js as of 4d0254c3.
 
 export const poemGridWords = {
   zh: {
-    titleCompact: "换掉第二句的韵脚，模型察觉得到吗？",
     titles: {
-      exchange: "只换一个字，到了下一联，模型期待的就变了",
-      heads: "少了 3.1 号头，韵丢了，平仄还在",
+      exchange: "换掉第二句的韵脚，模型察觉得到吗？",
+      heads: "少了 3.1 号头，韵丢了一半，平仄还在",
     },
     title: "",
     captions: {
