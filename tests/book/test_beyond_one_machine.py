@@ -174,6 +174,7 @@ def test_the_sentences_about_memory_have_the_figures_numbers():
     whole = training_memory(small, 32, 512)
     tokens = 32 * 512
     assert f"One token leaves {whole.activations / tokens / 1e6:.2f} MB" in PAGE
+    assert f"the figure's {(whole.activations + whole.logits) / tokens / 1e3:.0f} kB a token" in PAGE
     assert f"{tokens:,} tokens leave {whole.activations / 1e9:.1f} GB" in PAGE
     assert f"which is {whole.activations / (whole.weights + whole.adam):.0f} times all that belongs" in PAGE
     assert whole.peak > 8e9  # a card of 8 GB is too small
@@ -181,7 +182,14 @@ def test_the_sentences_about_memory_have_the_figures_numbers():
     half = training_memory(small, 16, 512)
     assert 0.5 < half.peak / whole.peak < 0.55  # "nearly half the memory"
     lora = training_memory(small, 32, 512, "lora")
-    assert 1 - lora.activations / whole.activations == pytest.approx(0.2, abs=0.02)  # "a fifth of the activations"
+    assert 1 - lora.activations / whole.activations == pytest.approx(0.2, abs=0.02)  # "In float32 it is a fifth"
+    for length in (512, 2048):
+        lora, with_all = (training_memory(small, 8, length, kind, autocast=True) for kind in ("lora", "train"))
+        assert 1 - lora.activations / with_all.activations == pytest.approx(0.4, abs=0.03)  # "two fifths"
+    lora, long = (training_memory(small, 8, 2048, kind) for kind in ("lora", "train"))
+    assert 1 - lora.activations / long.activations < 0.15  # "less in longer texts"
+    weights = small.num_hidden_layers * small.num_attention_heads * 2048 * 4  # of attention, for each token
+    assert weights > (long.activations + long.logits) / (8 * 2048) - weights  # "more than all else that a token leaves"
 
 
 # Training

@@ -89,7 +89,7 @@ def test_what_is_measured_is_not_set():
 
 PROBE = """
 export default { render({ model, el }) {
-  const names = ["flag", "kind", "count", "share", "vector", "text"];
+  const names = ["flag", "kind", "count", "share", "vector", "text", "head"];
   window.state = () => names.map((name) => model.get(name));
   el.append("alive");
 } };
@@ -105,6 +105,7 @@ class Outside(Probe):
     share = Finite(0.5, min=0.0, max=1.0).tag(sync=True)
     vector = List(Finite(), default_value=[1.0, 2.0]).tag(sync=True, outside=(-8.0, 8.0))
     text = Unicode("as it is").tag(sync=True)
+    head = Enum(("none", "3.1"), default_value="none").tag(sync=True)
 
 
 TAKEN = {
@@ -114,11 +115,12 @@ TAKEN = {
     "share": [0, 1, 0.25],
     "vector": [[-8, 8], [0.5, 0]],
     "text": [],
+    "head": ["3.1", "none"],
 }
 LEFT_OUT = {
     "flag": [1, "true", None], "kind": ["b", "2", [2]], "count": [-1, 64, 1.5, "3", None, True, [3]],
     "share": [-0.1, 1.1, 1e999, "0.5", None], "vector": [[1], [1, 2, 3], [1, 9], [1, None], ["1", 2], "12", {}, 1],
-    "text": ["another", None, 1],
+    "text": ["another", None, 1], "head": ["3.2", 3.2, [3.1], None],
 }  # fmt: skip
 
 
@@ -137,3 +139,4 @@ def test_the_host_takes_what_fits_and_leaves_out_the_rest(page):
         before = page.evaluate("state()")
         for value in LEFT_OUT[name]:
             assert page.evaluate(send, [host.SET, name, value]) == before, (name, value)
+    assert page.evaluate(send, [host.SET, "head", 3.1])[-1] == "3.1"  # as a link says it: figure:name?head=3.1

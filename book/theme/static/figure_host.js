@@ -45,6 +45,10 @@ function mountFigures(names) {
     return fits && !(value < limits.from) && !(value > limits.to);
   }
 
+  // In a link 3.1 is a number; where a figure has a choice of that name, a head, it is the name.
+  const named = (limits, value) =>
+    typeof value === "number" && limits?.of?.includes(String(value)) ? String(value) : value;
+
   // The state of a figure; what one of its kind further up has alike is written only there.
   function stateOf(figure) {
     const script = figure.querySelector(`:scope > script[type="${stateType}"]`);
@@ -139,9 +143,12 @@ function mountFigures(names) {
       fold(figure);
       const { limits } = window[modules][figure.dataset.figure];
       figure.addEventListener(names.asked, (event) => {
-        for (const [key, value] of Object.entries(event.detail ?? start))
-          // nothing is asked for: as the page has it
-          if (Object.hasOwn(limits, key) && allows(limits[key], value, state[key])) model.set(key, value);
+        // nothing is asked for: as the page has it
+        for (const [key, asked] of Object.entries(event.detail ?? start)) {
+          if (!Object.hasOwn(limits, key)) continue;
+          const value = named(limits[key], asked);
+          if (allows(limits[key], value, state[key])) model.set(key, value);
+        }
       });
       figure.dataset.state = names.alive;
     } catch (error) {

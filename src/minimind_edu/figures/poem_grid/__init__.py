@@ -36,7 +36,7 @@ class PoemGrid(Figure):
 
     _repr_traits = ("shows", "model", "silent", "first", "line")
 
-    shows = Enum(("exchange", "heads"), default_value="exchange").tag(sync=True)
+    shows = Enum(("exchange", "heads"), default_value="exchange").tag(sync=True, outside=None)
     model = Enum(MODELS, default_value="before").tag(sync=True)
     silent = Enum(SILENT, default_value="none").tag(sync=True)
     first = Enum(FIRST, default_value=FIRST[0]).tag(sync=True)

@@ -17,7 +17,7 @@ const SHIFTS = { 3.1: 0, 2.1: 4, 2.4: -4 }; // pixels between their ways
 const TONES = { "○": "level", "●": "oblique", "◐": "either", "·": "unknown" };
 const GIVEN = endOf(4); // what stands before it is the poet's
 
-const percent = (share) => `${fmt(100 * share, share > 0 && share < 0.0095 ? 1 : 0)} %`;
+const percent = (share, words) => words.percent(fmt(100 * share, share > 0 && share < 0.0095 ? 1 : 0));
 
 /** What is drawn: one octave, what is expected at one of its lines, and how poems of this model keep the rules. */
 function stateOf(model, isCompact) {
@@ -123,8 +123,8 @@ function createBars(words) {
       bars[i].set({
         word: [h("b", {}, character), h("small", {}, ` ${final}${isRhyme ? " ✓" : ""}`)],
         shares: [[0, share]],
-        said: percent(share),
-        label: words.bar(character, percent(share), isRhyme),
+        said: percent(share, words),
+        label: words.bar(character, percent(share, words), isRhyme),
       });
     });
   }
@@ -132,12 +132,12 @@ function createBars(words) {
 }
 
 function verdictOf(s, words) {
-  const [own, poets] = [FIRST.indexOf(s.first), 0].map((at) => percent(s.now.groups[at]));
+  const [own, poets] = [FIRST.indexOf(s.first), 0].map((at) => percent(s.now.groups[at], words));
   return words.verdict({ line: s.line, first: s.first, own, poets: s.first === FIRST[0] ? null : poets });
 }
 
 const meanOf = ([a, b]) => (a === null || b === null ? null : (a + b) / 2);
-const judged = (share) => (share === null ? "–" : percent(share));
+const judged = (share, words) => (share === null ? "–" : percent(share, words));
 
 function create({ model, words, isCompact, bound }) {
   const shows = model.get("shows");
@@ -165,16 +165,16 @@ function create({ model, words, isCompact, bound }) {
     bars.draw(s);
     const { form, opposite, rhyme, rhyme_chance: chance } = s.poems;
     const numbers = [
-      [words.form, judged(form)],
-      [words.tones, judged(meanOf(opposite))],
-      [words.rhyme(judged(chance)), judged(rhyme)],
+      [words.form, judged(form, words)],
+      [words.tones, judged(meanOf(opposite), words)],
+      [words.rhyme(judged(chance, words)), judged(rhyme, words)],
     ];
     return { verdict: verdictOf(s, words), numbers };
   }
   return {
     stage,
     control: h("div", { class: "pg-control" }, first, whose, line),
-    title: isCompact ? words.titleCompact : words.titles[shows],
+    title: words.titles[shows],
     caption: words.captions[shows],
     draw,
   };

@@ -2,10 +2,9 @@
 
 export const poemGridWords = {
   en: {
-    titleCompact: "Exchange the end of line 2: does the model notice?",
     titles: {
-      exchange: "One character is exchanged, and twelve characters later another one is expected",
-      heads: "Without head 3.1 the rhyme goes and the tones stay",
+      exchange: "Exchange the end of line 2: does the model notice?",
+      heads: "Without head 3.1 half of the rhyme goes, and the tones stay",
     },
     title: "",
     captions: {
@@ -29,6 +28,7 @@ export const poemGridWords = {
       ["k", "2.1 full stops"],
       ["q", "2.4 commas"],
     ],
+    percent: (number) => `${number} %`,
     due: (line) => `next at the end of line ${line}`,
     bar: (character, share, isRhyme) => `${character}, ${share}${isRhyme ? ", rhymes" : ""}`,
     picture: (text, line) => `A poem as a grid, up to the end of line ${line}, where a character is due: ${text}`,

@@ -1,17 +1,16 @@
-// The Chinese words of words.js as of 1800ec18.
+// The Chinese words of words.js as of 4d0254c3.
 
 export const poemGridWords = {
   zh: {
-    titleCompact: "换掉第二句的韵脚，模型察觉得到吗？",
     titles: {
-      exchange: "只换一个字，隔了一联，模型期待的就变了",
-      heads: "没有 3.1 号头，韵没了，平仄还在",
+      exchange: "换掉第二句的韵脚，模型察觉得到吗？",
+      heads: "少了 3.1 号头，韵丢了一半，平仄还在",
     },
     title: "",
     captions: {
       exchange:
-        "第四句末字之前是王维的，往后由模型接着写。○ 平，● 仄，◐ 平仄两读，· 韵书不载；绿色和 ✓：押韵。三个数：它从头写的 256 首诗。",
-      heads: "线从韵脚前一个字出发，通到这个头读的地方，粗细就是权重。三个数：这样从头写的 256 首诗。",
+        "第四句末字之前是王维的，往后由模型接着写。○ 平，● 仄，◐ 平仄两读，· 韵书不载；绿色和 ✓：押韵。三个数：出自它从头写的 256 首诗。",
+      heads: "线从韵脚前一个字出发，通到这个头读的地方，粗细就是权重。三个数：出自这样从头写的 256 首诗。",
     },
     caption: "",
     more: "更多",
@@ -26,11 +25,12 @@ export const poemGridWords = {
       ["k", "2.1 读句号"],
       ["q", "2.4 读逗号"],
     ],
+    percent: (number) => `${number}%`,
     due: (line) => `第 ${line} 句末字最可能是`,
     bar: (character, share, isRhyme) => `${character}，${share}${isRhyme ? "，押韵" : ""}`,
     picture: (text, line) => `排成格子的一首诗，到第 ${line} 句末字之前，该填一个字：${text}`,
     verdict: ({ line, first, own, poets }) =>
-      `第 ${line} 句末：与 ${first} 同韵的字占 ${own}${poets ? `，与秋同韵的占 ${poets}` : ""}。`,
+      `第 ${line} 句末：与“${first}”同韵的字占 ${own}${poets ? `，与“秋”同韵的占 ${poets}` : ""}。`,
     form: "合格式的诗",
     tones: "平仄相对",
     rhyme: (chance) => `押韵（碰巧 ${chance}）`,
