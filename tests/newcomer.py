@@ -81,6 +81,19 @@ export const squareWords = {
   },
 };
 """,
+    "words.zh.js": """// The Chinese words of words.js as of fb86620b.
+
+export const squareWords = {
+  zh: {
+    title: "正方形比它的边长得快。",
+    caption: "边长两倍，面积四倍。",
+    more: "",
+    side: "边长",
+    picture: (side) => `边长为 ${side} 的正方形`,
+    area: (area) => `面积 ${area}`,
+  },
+};
+""",
     "style.css": """.square-area {
   fill: var(--mm-q);
 }
@@ -92,8 +105,9 @@ FIGURE_TEST = '''"""Square: the area of its summary is the one that its module c
 from minimind_edu.figures import Square
 
 
-def test_the_area_is_the_side_times_itself():
+def test_the_area_is_the_side_times_itself(node):
     assert Square(side=3)._summary()[1] == [("area", "9")]
+    assert node.call("figures/square/math", "areaOf", [3]) == 9
 '''
 
 CHECKS = '''"""Exercises on squares."""

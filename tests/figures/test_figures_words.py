@@ -93,6 +93,9 @@ def test_translated_a_figure_has_no_english_and_keeps_inside(page, name, compact
 def test_parts_name_the_symbols_that_the_text_uses(page, name):
     opened(page, example(name))
     symbols = page.eval_on_selector_all(".mm-fig [data-sym]", "all => all.map((one) => one.dataset.sym)")
-    assert set(symbols) <= set(SYMBOLS)
+    unknown = set(symbols) - set(SYMBOLS)
+    assert not unknown, (
+        f"`sym` names a symbol of the text, one of SYMBOLS above; add it there or leave it out: {unknown}"
+    )
     own = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / name).glob("*.js"))
     assert bool(symbols) == bool(re.search(r"\bsym", own))

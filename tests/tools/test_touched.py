@@ -180,7 +180,9 @@ def test_a_figure_is_looked_at_by_its_name():
     paths = [f"{folder}/figure.js", f"{folder}/words.js"]
     assert any(name.endswith("test_figure_two_tables.py") for name in names(paths, "tests"))
     about = [look for look in looks(paths) if look.kind == "about"]
-    assert {Path(look.name).name for look in about} == {"test_every_figure.py", "test_figures_in_the_browser.py"}
+    assert {Path(look.name).name for look in about} == {
+        "test_every_figure.py", "test_figures_in_the_browser.py", "test_figures_words.py"
+    }  # fmt: skip
     assert {look.word for look in about} == {"two_tables"}
     assert names(paths, "translation") == ["two_tables"]
 
@@ -286,6 +288,17 @@ def test_a_module_is_checked_by_its_tests_and_mutants_and_its_lines_by_ruff(here
     steps = check.lint(["src/minimind_edu/a.py", "new.css", "gone.py"], here.folder)
     assert [step.name for step in steps] == ["ruff check", "ruff format", "oxfmt"]
     assert steps[0].command[-1] == "src/minimind_edu/a.py" and steps[2].command[-1] == "new.css"
+
+
+def test_tests_come_before_mutants_and_short_ones_before_long_ones(capsys, monkeypatch):
+    found = [Look("mutants", "a.py", seconds=15), Look("tests", "long", seconds=70), Look("tests", "short", seconds=8)]
+    monkeypatch.setattr(check, "own_looks", lambda paths, since: (found, []))
+    assert check.main(["--list", "--since", "HEAD"]) == 0
+    taken, _, left = capsys.readouterr().out.partition("Left for `make everything`")
+    assert taken.index("tests short") < taken.index("tests long")
+    assert "mutants a.py" in left and "All of it" not in left
+    assert check.main(["--list", "--since", "HEAD", "--budget", "100"]) == 0
+    assert "All of it is run." in capsys.readouterr().out
 
 
 def test_the_list_says_what_it_would_run_and_runs_nothing(capsys, monkeypatch):
