@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 12ff42e1.
+// The Chinese words of words.js as of 6a27688b.
 
 import { grouped } from "../../web/kit/kit.js";
 import { percentOf } from "../words.js";
