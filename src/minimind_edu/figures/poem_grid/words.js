@@ -4,7 +4,7 @@ export const poemGridWords = {
   en: {
     titles: {
       exchange: "Exchange the end of line 2: does the model notice?",
-      heads: "Without head 3.1 half of the rhyme goes, and the tones stay",
+      heads: "Without head 3.1 over half of the rhyme goes, and the tones stay",
     },
     title: "",
     captions: {

@@ -1,10 +1,10 @@
-// The Chinese words of words.js as of 4d0254c3.
+// The Chinese words of words.js as of 25749a41.
 
 export const poemGridWords = {
   zh: {
     titles: {
       exchange: "换掉第二句的韵脚，模型察觉得到吗？",
-      heads: "少了 3.1 号头，韵丢了一半，平仄还在",
+      heads: "少了 3.1 号头，韵丢了一半多，平仄还在",
     },
     title: "",
     captions: {
