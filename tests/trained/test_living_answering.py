@@ -188,6 +188,18 @@ def test_query_keys_and_values_give_what_a_head_mixes_last(name, asked):
         torch.testing.assert_close(weights @ v, answering.mixed(some, head, asked)[0, -1])
 
 
+def test_every_head_gets_back_what_it_mixed_and_no_other_does(model, asked):
+    whole, found = model(asked).logits, answering.mixtures(model, asked)
+    assert tuple(found) == answering.ALL
+    for name, others in zip(found, (*answering.ALL[1:], answering.ALL[0]), strict=True):
+        for given in (name, others):
+            with answering.rewritten(model, name, answering.given(found[given], range(asked.shape[1]))):
+                same = torch.allclose(model(asked).logits, whole, atol=1e-4)
+            assert same == (given == name), (name, given)
+    model(asked)  # nothing is left listening
+    assert all(mixture.shape == (1, 19, 32) for mixture in found.values())
+
+
 def test_a_mean_over_stories_is_what_every_story_gets(model):
     told = answering.stories(50)
     change = answering.means(model, "1.2", told.ids)

@@ -142,17 +142,21 @@ def rewritten(model: MiniMindForCausalLM, name: str, change: Callable[[Tensor], 
 
 
 @torch.no_grad()
+def mixtures(model: MiniMindForCausalLM, ids: Tensor) -> dict[str, Tensor]:
+    """What each head of ALL mixes at every position of texts, ids [B, S], in one pass: by its name [B, S, D]."""
+    joined: list[Tensor] = []  # of each block, [B, S, H * D]
+    with ExitStack() as stack:
+        for layer in range(BLOCKS):
+            projection = heads.block(model, layer).self_attn.o_proj
+            hook = projection.register_forward_pre_hook(lambda _, given: joined.append(given[0]))
+            stack.callback(hook.remove)
+        model(ids.to(device_of(model)))
+    return dict(zip(ALL, torch.cat(joined, -1).split(model.config.head_dim, -1), strict=True))
+
+
 def mixed(model: MiniMindForCausalLM, name: str, ids: Tensor) -> Tensor:
     """What a head mixes at every position of texts, ids [B, S]: [B, S, D]."""
-    seen: list[Tensor] = []
-
-    def see(x: Tensor) -> Tensor:
-        seen.append(x.clone())
-        return x
-
-    with rewritten(model, name, see):
-        model(ids.to(device_of(model)))
-    return seen[0]
+    return mixtures(model, ids)[name]
 
 
 @torch.no_grad()
