@@ -38,6 +38,7 @@ LEFT_OUT = (
     "minimind_edu/inside/",
     "minimind_edu/verdicts/",
     "minimind_edu/hf/gguf_reader.py",
+    "minimind_edu/web/fonts/",  # of pages: a notebook has those of its machine
 )
 # Hashes of all files, for what installs and uninstalls: nobody does that with what a notebook unpacks.
 _RECORD = ".dist-info/RECORD"

@@ -98,4 +98,5 @@ def test_parts_name_the_symbols_that_the_text_uses(page, name):
         f"`sym` names a symbol of the text, one of SYMBOLS above; add it there or leave it out: {unknown}"
     )
     own = "".join(path.read_text(encoding="utf-8") for path in (FOLDER / name).glob("*.js"))
-    assert bool(symbols) == bool(re.search(r"\bsym", own))
+    drawn_by = "".join((FOLDER / file).read_text(encoding="utf-8") for file in re.findall(r'"\.\./(\w+/\w+\.js)"', own))
+    assert bool(symbols) == bool(re.search(r"\bsym", own + drawn_by))

@@ -31,6 +31,8 @@ function stateOf(model) {
   const real = stored.words.indexOf("<pad>");
   const chat = { first: stored.prompt, last: real - 1, real, total };
   const look = stored.looks.indexOf(chosen.trained);
+  // Each may be set alone, by a link: a mask without trainings of other shifts is shown with the right one.
+  if (!stored.runs[chosen.mask][chosen.ahead]) chosen.ahead = 1;
   const run = stored.runs[chosen.mask][chosen.ahead];
   const [losses, says] = [run.losses[look], run.says[look]];
   return { ...chosen, ...stored, chat, losses, says, place: run.place[look], stop: run.stop[look] };

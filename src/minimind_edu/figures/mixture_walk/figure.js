@@ -61,6 +61,9 @@ function strip(vector, x, y, width, height = STRIP) {
 function stateOf(model) {
   const traits = Object.fromEntries(TRAITS.map((name) => [name, model.get(name)]));
   const stored = model.get("stored");
+  // Each may be set alone, by a link: a view has its own last step, and a word is seen at the end, without balancing.
+  traits.step = Math.min(traits.step, LAST[traits.view]);
+  if (traits.view === "word") Object.assign(traits, { trained: stored.stops.at(-1), balanced: false });
   const variant = variantOf(stored, traits.top_k, traits.renormalize, traits.balanced);
   const look = variant.looks[stored.stops.indexOf(traits.trained)];
   const routes = routesOf(look, traits.top_k);

@@ -128,7 +128,7 @@ export default figure({
       const verdict = (s.angle < 5 ? words.alike : words.apart)(angle);
       if (river) {
         const stream = streamOf(model, s);
-        river.draw(stream, x, width, words.apart(angle) + ` RMS ${told(stream.sizes.at(-1))}.`);
+        river.draw(stream, x, width, words.ends(angle, told(stream.sizes.at(-1))));
       }
       threads.draw(s, x, width);
       const numbers = [

@@ -26,6 +26,7 @@ export const sinkingWordsWords = {
     firstReplaced: "output moves, word 1 replaced",
     sixthReplaced: "output moves, word 6 replaced",
     apart: (degrees) => `On average, the words end ${degrees}° from the first.`,
+    ends: (degrees, rms) => `On average, the words end ${degrees}° from the first; their RMS is ${rms} at the end.`,
     alike: (degrees) => `Every word has become the first one: ${degrees}° from it.`,
   },
 };

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 081a8adc.
+// The Chinese words of words.js as of d279e6d7.
 
 export const sinkingWordsWords = {
   zh: {
@@ -25,6 +25,7 @@ export const sinkingWordsWords = {
     firstReplaced: "换掉第 1 个词，输出变动",
     sixthReplaced: "换掉第 6 个词，输出变动",
     apart: (degrees) => `到末尾，各个词与第一个词平均相差 ${degrees}°。`,
+    ends: (degrees, rms) => `到末尾，各个词与第一个词平均相差 ${degrees}°，RMS 是 ${rms}。`,
     alike: (degrees) => `每个词都变成了第一个词：只差 ${degrees}°。`,
   },
 };
