@@ -91,7 +91,7 @@ RULES = (
     Rule("a tool", r"tools/(?P<stem>\w+)\.\w+", tests="test_{stem}.py test_{stem}_*.py test_tools.py"),
     Rule("the guide", r"CONTRIBUTING\.md", tests="test_contributing.py"),
     Rule("what runs the tests", r"\.ci/run|Makefile|\.github/.+", tests="test_ci.py test_release.py"),
-    Rule("benchmarks", r"benchmarks/.+", tests="test_benchmarks.py test_engines.py test_stored_benchmark.py"),
+    Rule("benchmarks", r"benchmarks/.+", tests="test_benchmarks.py test_benchmark_engines.py test_stored_benchmark.py"),
     Rule("the changelog", r"CHANGELOG\.md", tests="test_release.py"),
     Rule("settings of the project", r"pyproject\.toml|requirements\.txt|tsconfig\.json|chapters/ruff\.toml|"
          r"\.oxfmtrc\.json|\.gitignore|LICENSE|CITATION\.cff",
