@@ -16,7 +16,7 @@ const list = (items, between) => [...items].join(between);
 /** @type {(session: any) => string} */
 export function addressOf(session) {
   const { ids, selected, written, silenced, zoom, target, isAgainst, settings, pinned, isChat, typed } = session;
-  const said = {
+  const fields = {
     ids: list(ids, "."),
     by: list(written, "."),
     at: selected === ids.length - 1 ? "" : `${selected}`,
@@ -28,7 +28,7 @@ export function addressOf(session) {
     pin: pinned ? list(pinned.ids, ".") : "",
     without: pinned ? list(pinned.silenced, "_") : "",
   };
-  const entries = Object.entries(said).filter(([, value]) => value);
+  const entries = Object.entries(fields).filter(([, value]) => value);
   return `${new URLSearchParams([...entries, ...(isChat ? [["chat", typed]] : [])])}`;
 }
 
@@ -38,14 +38,14 @@ export function addressOf(session) {
  */
 export function readAddress(hash, data) {
   const { num_hidden_layers: L, num_attention_heads: H, vocab_size: V } = data.config;
-  const said = new URLSearchParams(hash);
+  const fields = new URLSearchParams(hash);
   const numbers = (name, below) => {
-    const all = (said.get(name) || "").split(".").filter(Boolean).map(Number);
-    return all.filter((one) => Number.isInteger(one) && one >= 0 && one < below);
+    const all = (fields.get(name) || "").split(".").filter(Boolean).map(Number);
+    return all.filter((number) => Number.isInteger(number) && number >= 0 && number < below);
   };
   const textIn = (name) => numbers(name, V).slice(0, data.most - 1);
   const silentIn = (name) => {
-    const keys = (said.get(name) || "").split("_").map((key) => key.split("."));
+    const keys = (fields.get(name) || "").split("_").map((key) => key.split("."));
     const fits = ([layer, part]) => isBelow(layer, L) && (part === "feed" || isBelow(part, H));
     return new Set(keys.filter((key) => key.length === 2 && fits(key)).map((key) => key.join(".")));
   };
@@ -53,11 +53,11 @@ export function readAddress(hash, data) {
   const ids = textIn("ids");
   if (!ids.length) return null;
 
-  const opened = (said.get("open") || "").split(".").filter(Boolean);
-  const [temperature, topK, topP] = (said.get("draw") || list(Object.values(AT_FIRST), "_")).split("_").map(Number);
+  const opened = (fields.get("open") || "").split(".").filter(Boolean);
+  const [temperature, topK, topP] = (fields.get("draw") || list(Object.values(AT_FIRST), "_")).split("_").map(Number);
   const isDrawn = temperature >= 0 && temperature <= 2 && topK >= 0 && topK <= 50 && topP > 0 && topP <= 1;
   const pinned = textIn("pin");
-  const isChat = Boolean(data.chat) && said.has("chat");
+  const isChat = Boolean(data.chat) && fields.has("chat");
   return {
     ids,
     selected: numbers("at", ids.length)[0] ?? ids.length - 1,
@@ -65,10 +65,10 @@ export function readAddress(hash, data) {
     silenced: silentIn("silent"),
     zoom: partNamed(opened, { head: [L, H], feed: [L], block: [L] }, 0),
     target: numbers("who", V)[0] ?? null,
-    isAgainst: said.has("rather"),
+    isAgainst: fields.has("rather"),
     settings: isDrawn ? { temperature, topK: Math.round(topK), topP } : AT_FIRST,
     pin: pinned.length ? { ids: pinned, silenced: silentIn("without") } : null,
     isChat,
-    typed: isChat ? said.get("chat") : undefined,
+    typed: isChat ? fields.get("chat") : undefined,
   };
 }

@@ -21,11 +21,11 @@ const ADDRESSED = 500; // milliseconds after a change until the address tells it
 function followAddress(session, data) {
   let [timer, written] = [0, ""];
   const write = () => {
-    const said = session.isUnsettled || session.isPlaying ? written : addressOf(session);
-    if (said === written) return;
-    written = said;
+    const address = session.isUnsettled || session.isPlaying ? written : addressOf(session);
+    if (address === written) return;
+    written = address;
     try {
-      history.replaceState(null, "", `#${said}`);
+      history.replaceState(null, "", `#${address}`);
     } catch {
       // a browser that lets no file change its address
     }
