@@ -35,15 +35,15 @@ function createBars(words, tall) {
     const middle = (i) => EDGE.left + (i + 0.5) * step;
     const numbers = norms.map((_, i) => textAt(middle(i), end + 15, i + 1, { anchor: "middle" }));
     const isNamed = width >= NAMES;
-    const nameOf = (i) => textAt(middle(i), end + 30, words.sublayers[i % 2], { anchor: "middle" });
+    const nameOf = (_, i) => textAt(middle(i), end + 30, words.sublayers[i % 2], { anchor: "middle" });
     const blockOf = (i) => textAt(middle(2 * i + 0.5), end + 30, words.block(i + 1), { anchor: "middle" });
     fill(
       axis,
       levels(TICKS, y, EDGE.left, width, (tick) => tick.toLocaleString("en")),
       numbers,
-      isNamed ? [0, 1, 2, 3, 4, 5, 6, 7].map(nameOf) : [0, 1, 2, 3].map(blockOf),
+      isNamed ? norms.slice(1).map(nameOf) : [0, 1, 2, 3].map(blockOf),
       textAt(EDGE.left - 6, EDGE.top + 4, words.axis, { anchor: "end" }),
-      textAt(middle(8), end + 30, isNamed ? words.head : words.headNarrow, { anchor: "middle" }),
+      textAt(middle(8), end + 30, words.head[+isNamed], { anchor: "middle" }),
     );
   }
 

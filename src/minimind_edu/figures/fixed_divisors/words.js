@@ -21,8 +21,7 @@ export const fixedDivisorsWords = {
     twin: "the twin",
     legend: { first: "<s>", others: "others", divisor: "divisor", own: "as trained" },
     block: (number) => `block ${number}`,
-    head: "output",
-    headNarrow: "end",
+    head: ["end", "output"],
     axis: "RMS",
     sublayers: ["attention", "network"],
     sizeOf: (number) => {

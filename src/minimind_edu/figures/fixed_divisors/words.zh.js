@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 087560ec.
+// The Chinese words of words.js as of b9ea575f.
 
 export const fixedDivisorsWords = {
   zh: {
@@ -21,8 +21,7 @@ export const fixedDivisorsWords = {
     twin: "孪生模型",
     legend: { first: "<s>", others: "其他词", divisor: "除数", own: "原来的大小" },
     block: (number) => `第 ${number} 块`,
-    head: "输出",
-    headNarrow: "输出",
+    head: ["输出", "输出"],
     axis: "RMS",
     sublayers: ["注意力", "前馈网络"],
     sizeOf: (number) => {
