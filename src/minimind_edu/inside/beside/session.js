@@ -3,7 +3,8 @@
 
 import { seededRandom } from "../../web/live/sampling.js";
 import { isSamePart } from "../../web/stage/parts.js";
-import { idsOf, loopAt, MOST_TYPED } from "../session.js";
+import { idsOfTyped } from "../field.js";
+import { loopAt } from "../session.js";
 import { movedHeads, partingOf } from "./compare.js";
 
 export const WRITTEN = 40; // tokens of an answer
@@ -61,24 +62,9 @@ export function createPair({ data, reader, runner }, changed) {
 
   /** The text of the field. */
   function type(text) {
-    Object.assign(session, { typed: text, isTyping: false, complaint: null });
-    let ids;
-    try {
-      const cut = text.slice(0, MOST_TYPED);
-      ids = session.isChat ? reader.encode(data.chat.before + cut + data.chat.after) : idsOf(data, reader, cut);
-    } catch (error) {
-      session.complaint = error.message;
-      return changed();
-    }
-    if (!ids.length) {
-      session.complaint = { name: "empty" };
-      return changed();
-    }
-    if (ids.length >= data.most) {
-      session.complaint = { name: "long", count: ids.length };
-      ids = ids.slice(0, data.most - 1);
-    }
-    return partingOf(ids, session.prompt) === null ? changed() : become(ids);
+    const { ids, complaint } = idsOfTyped(data, reader, text, session.isChat);
+    Object.assign(session, { typed: text, isTyping: false, complaint });
+    return !ids.length || partingOf(ids, session.prompt) === null ? changed() : become(ids);
   }
 
   /** Why an answer goes no further, or null. */

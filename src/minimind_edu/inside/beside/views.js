@@ -7,12 +7,11 @@ import { createMap } from "../../web/stage/map.js";
 import { createOpened } from "../../web/stage/opened.js";
 import { isSamePart } from "../../web/stage/parts.js";
 import { createSampling, walkAlong } from "../../web/stage/writing.js";
+import { createField } from "../field.js";
 import { weightOfByte } from "../marks.js";
-import { MOST_TYPED } from "../session.js";
 import { beginsLine, shownToken, shownTokens, textOf } from "../tokens.js";
 import { comparable, partedAt } from "./compare.js";
 
-const PAUSE = 300; // milliseconds after a key
 const TINT = 80; // percent of the color of a token at most
 const HEAD_TINT = 45; // and of a head: its number stays readable
 const BARS = 6; // likeliest tokens of each model
@@ -30,22 +29,10 @@ export const badge = (which) => h("b", { class: "bs-badge", "data-side": SIDES[w
 
 /** The field, and what makes both write. */
 export function createAsking(words, session, data, door) {
-  const hint = data.tokenizer ? words.fieldHint : words.fieldIds;
-  const attrs = { class: "in-field", rows: 2, maxlength: MOST_TYPED, spellcheck: "false" };
-  const field = h("textarea", { ...attrs, "aria-label": words.field, placeholder: hint });
-  let [timer, isComposing] = [null, false];
-  const typed = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => isComposing || session.type(field.value), PAUSE);
-    session.set({ isTyping: true });
-  };
-  field.addEventListener("compositionstart", () => (isComposing = true));
-  field.addEventListener("compositionend", () => ((isComposing = false), typed()));
-  field.addEventListener("input", () => isComposing || typed());
-
+  const field = createField(words, session, Boolean(data.tokenizer));
   const write = button({ label: words.write, onClick: () => (session.isWriting ? session.stop() : session.write()) });
   write.root.classList.add("mm-primary");
-  const onChat = (isChat) => (session.set({ isChat }), session.type(field.value));
+  const onChat = (isChat) => (session.set({ isChat }), session.type(field.text()));
   const chat = data.chat && toggle({ label: words.chat, checked: session.isChat, onChange: onChat });
   const complaint = announcement("in-complaint");
   const drawn = h("span", {});
@@ -63,8 +50,8 @@ export function createAsking(words, session, data, door) {
   const root = h("div", {}, field, complaint, h("div", { class: "st-presses" }, write, chat), drawing);
 
   function draw() {
-    const { complaint: found, typed: text } = session;
-    if (field !== document.activeElement && !session.isTyping && field.value !== text) field.value = text;
+    const { complaint: found } = session;
+    field.draw();
     complaint.set(found?.name ? words.complaints[found.name](found, data.most) : (found ?? ""));
     setText(drawn, words.drawing(session.settings.temperature));
     write.set(session.isWriting ? words.stop : words.write);
