@@ -11,6 +11,7 @@ import { createField } from "../field.js";
 import { weightOfByte } from "../marks.js";
 import { beginsLine, shownToken, shownTokens, textOf } from "../tokens.js";
 import { comparable, partedAt } from "./compare.js";
+import { FURTHEST, MOST_SEED, NEAREST } from "./session.js";
 
 const TINT = 80; // percent of the color of a token at most
 const HEAD_TINT = 45; // and of a head: its number stays readable
@@ -20,7 +21,6 @@ const NAMED = 5; // heads
 const READ = 3; // tokens of a head that are named
 const LOW = 220; // pixels of a map where one is above the other
 const HIGH = 440; // and where they are side by side
-const MOST_SEED = 99;
 const UNRELATED = 1; // of embeddings: one as long as the other and at a right angle to it differ by the root of 2
 const SIDES = ["A", "B"];
 
@@ -249,8 +249,8 @@ export function createApart(words, session, data, chip, reading, door) {
   const onBeyond = (place) => session.set({ beyond: shareAt(place) });
   const beyond = slider({
     label: words.beyond,
-    min: -3,
-    max: 0.301,
+    min: placeOf(NEAREST),
+    max: placeOf(FURTHEST),
     step: 0.01,
     value: placeOf(session.beyond),
     format: (place) => words.percent(shareAt(place)),
