@@ -34,6 +34,8 @@ export function createWriting(words, session, reader, data, hasText, door) {
   }
   function draw() {
     field.draw();
+    drawing.draw();
+    chat?.set(session.isChat);
     complaint.set(complaintText());
     setText(drawn, words.drawing(session.settings.temperature));
     presses.draw();

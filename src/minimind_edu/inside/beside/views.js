@@ -52,6 +52,9 @@ export function createAsking(words, session, data, door) {
   function draw() {
     const { complaint: found } = session;
     field.draw();
+    drawing.draw();
+    seed.set(session.seed);
+    chat?.set(session.isChat);
     complaint.set(found?.name ? words.complaints[found.name](found, data.most) : (found ?? ""));
     setText(drawn, words.drawing(session.settings.temperature));
     write.set(session.isWriting ? words.stop : words.write);
@@ -347,6 +350,7 @@ export function createApart(words, session, data, chip, reading, door) {
     const state = [now, bound, zoom];
     if (!now || state.every((one, i) => one === drawn[i])) return;
     drawn = state;
+    beyond.set(placeOf(bound));
     fill(title, words.inside, chip(ids[selected]));
     if (blocks !== null) drawStreams(now);
     if (heads) drawHeads();

@@ -391,7 +391,9 @@ let fonts = {};
 function facesOfPage() {
   const rules = [...document.querySelectorAll("style")].flatMap(({ sheet }) => [...(sheet?.cssRules ?? [])]);
   const held = rules.filter((rule) => rule instanceof CSSFontFaceRule && rule.cssText.includes("data:font"));
-  return held.map((rule) => [rule.style.getPropertyValue("font-family").replaceAll('"', ""), rule.cssText]);
+  /** @type {(rule: any) => string} */
+  const nameOf = ({ style }) => style.getPropertyValue("font-family").replaceAll('"', "");
+  return Object.fromEntries(held.map((rule) => [nameOf(rule), rule.cssText]));
 }
 
 function facesIn(svg) {
@@ -399,8 +401,10 @@ function facesIn(svg) {
     name,
     `@font-face{font-family:"${name}";src:url(data:font/woff2;base64,${woff2});font-weight:400 700}`,
   ];
-  const faces = new Map([...facesOfPage(), ...Object.entries(fonts).map(face)]);
-  const named = [...faces].filter(([name]) => svg.includes(`'${name}'`)).map(([, rule]) => rule);
+  const faces = { ...facesOfPage(), ...Object.fromEntries(Object.entries(fonts).map(face)) };
+  const named = Object.entries(faces)
+    .filter(([name]) => svg.includes(`'${name}'`))
+    .map(([, rule]) => rule);
   return named.length ? `<style>${named.join("")}</style>` : "";
 }
 
