@@ -97,6 +97,6 @@ class Agreement(Scenario):
         return torch.cat(logits, dim=1)
 
 
-def apart(one: Tensor, other: Tensor) -> float:
+def apart(ours: Tensor, theirs: Tensor) -> float:
     """The largest difference."""
-    return (one - other).abs().max().item()
+    return (ours - theirs).abs().max().item()

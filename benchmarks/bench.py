@@ -118,8 +118,8 @@ class Bench:
                     compiling[name] = first - second
                 else:
                     peer.generate(ids, min(new, 2))
-        said = {str(warning.message) for warning in caught}
-        return compiling, sorted(said)
+        messages = {str(warning.message) for warning in caught}
+        return compiling, sorted(messages)
 
 
 def elapsed(work: Callable[[], object]) -> float:

@@ -53,10 +53,10 @@ def described(results: Sequence[Result]) -> str:
     panels = []
     for result in results:
         rates = sorted(rates_of(result).items(), key=lambda item: -item[1])
-        said = "; ".join(f"{name} ({result['bytes_per_weight'][name]:g}), {rate:.0f}" for name, rate in rates)
-        panels.append(f"{result['size']}: {said}")
-    said = "Tokens per second of each implementation, its bytes per weight in brackets, fastest first. "
-    return said + ". ".join(panels)
+        speeds = "; ".join(f"{name} ({result['bytes_per_weight'][name]:g}), {rate:.0f}" for name, rate in rates)
+        panels.append(f"{result['size']}: {speeds}")
+    title = "Tokens per second of each implementation, its bytes per weight in brackets, fastest first. "
+    return title + ". ".join(panels)
 
 
 def rates_of(result: Result) -> dict[str, float]:

@@ -261,8 +261,8 @@ def best_engine(result: Result, name: str) -> str | None:
     """The fastest engine whose weights have as many bytes as those of one of our ways."""
     least, most = OF_KIND[name]
     sizes, ours = result["bytes_per_weight"], {*OURS, *BEFORE, *ROUNDED}
-    there = [it for it in result["seconds"] if it not in ours and least < sizes[it] <= most]
-    return min(there, key=lambda it: statistics.median(result["seconds"][it]), default=None)
+    engines = [engine for engine in result["seconds"] if engine not in ours and least < sizes[engine] <= most]
+    return min(engines, key=lambda engine: statistics.median(result["seconds"][engine]), default=None)
 
 
 def of_engines_prefill(result: Result) -> list[Finding]:

@@ -78,7 +78,7 @@ def measured(size: str, batch: int, length: int, kind: str, autocast: bool) -> d
     reference = copy.deepcopy(model).requires_grad_(False) if kind == "dpo" else None
     if kind == "lora":
         with_adapters(model, RANK)
-    optimizer = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad])
+    optimizer = torch.optim.AdamW([parameter for parameter in model.parameters() if parameter.requires_grad])
     ids = torch.randint(MODELS[size].vocab_size, (batch, length), device=cuda)
     kept = 0
     for _ in range(2):
@@ -150,7 +150,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", default="", metavar="WORDS", help='rows whose name holds this, as "32 x 512"')
     options = parser.parse_args(arguments)
     if torch.cuda.is_available():
-        found = run(one for one in SETTINGS if options.only in name_of(dict(zip(FIELDS, one, strict=False))))
+        found = run(
+            setting for setting in SETTINGS if options.only in name_of(dict(zip(FIELDS, setting, strict=False)))
+        )
         if options.into:
             save(found, options.into)
     else:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minimind_edu.words import Words, breadth, folded, in_state, learn, pairs_in, said
+from minimind_edu.words import Words, breadth, folded, in_state, learn, pairs_in, translated
 
 
 @pytest.fixture(autouse=True)
@@ -51,9 +51,9 @@ def test_a_broad_name_is_cut_as_evenly_as_its_words_allow(name, lines):
 
 
 def test_a_notebook_says_english_until_it_has_learned_other_words():
-    assert said("layer 3") == "layer 3"
+    assert translated("layer 3") == "layer 3"
     learn({"layer {}": "第 {} 层"})
-    assert said("layer 3") == "第 3 层" and said("step") == "step"
+    assert translated("layer 3") == "第 3 层" and translated("step") == "step"
 
 
 def test_of_a_state_only_sentences_are_translated():

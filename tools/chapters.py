@@ -69,9 +69,9 @@ def deeper_of(chapter: str | Path) -> Path | None:
 
 def all_deeper_of(chapter: str | Path) -> list[Path]:
     """All deeper pages of a chapter, that of its proofs first; none if the chapter has none."""
-    own = deeper_of(chapter)
+    proofs = deeper_of(chapter)
     number = Path(chapter).stem.partition("_")[0]
-    return [own, *(path for path in sorted(DEEPER.glob(f"D{number}_*.ipynb")) if path != own)] if own else []
+    return [proofs, *(path for path in sorted(DEEPER.glob(f"D{number}_*.ipynb")) if path != proofs)] if proofs else []
 
 
 def lesson_of(deeper: Path) -> Path:
@@ -100,10 +100,10 @@ def chapter_of(page: str, title: str | None, stored: dict[str, Any]) -> Chapter:
     Raises:
         ValueError: if it says what no chapter says, or leaves out what every chapter must say.
     """
-    said = stored["metadata"][METADATA]
+    metadata = stored["metadata"][METADATA]
     heading = "".join(stored["cells"][0]["source"]).splitlines()[0].removeprefix("# ")
     try:
-        return Chapter(page, title or heading, **_typed(**said))
+        return Chapter(page, title or heading, **_typed(**metadata))
     except TypeError as error:
         raise ValueError(f"{page}.ipynb: metadata.{METADATA} does not fit ({error}); see tools.chapters") from None
 

@@ -60,12 +60,15 @@ def own_looks(paths: list[str], since: str | None, root: Path = ROOT) -> tuple[l
 def lint(paths: list[str], root: Path = ROOT) -> list[Step]:
     """ruff and oxfmt for the files that are there."""
     here = [path for path in paths if (root / path).is_file()]
-    own = [path for path in here if path.endswith((".py", ".ipynb"))]
+    sources = [path for path in here if path.endswith((".py", ".ipynb"))]
     front = [path for path in here if path.endswith((".js", ".css", ".mjs"))]
     steps = []
-    if own:
+    if sources:
         ruff = python("-m", "ruff")
-        steps += [Step("ruff check", (*ruff, "check", *own)), Step("ruff format", (*ruff, "format", "--check", *own))]
+        steps += [
+            Step("ruff check", (*ruff, "check", *sources)),
+            Step("ruff format", (*ruff, "format", "--check", *sources)),
+        ]
     if front:
         steps.append(Step("oxfmt", (str(Path(sys.executable).with_name("oxfmt")), "--check", *front)))
     return steps
@@ -89,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     taken, beyond = touched.cut(sorted(found, key=lambda look: look.seconds), options.budget, ORDER)
     print(f"{len(paths)} files differ from {how} ({(since or 'nothing')[:10]}).")
-    print(touched.told(taken, beyond))
+    print(touched.report(taken, beyond))
     if left:
         print("\n".join(["Never run here:", *(f"  {line}" for line in left)]))
     elif not beyond:

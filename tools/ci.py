@@ -66,7 +66,7 @@ def push(since: str | None, spent: float = 0.0) -> Iterator[list[Step]]:
         seconds = min(most, max(least, WHOLE - (time.monotonic() - begun)))
         say(f"{seconds:.0f} s are left for close looks.")
         taken, left = touched.cut(found, seconds)
-        say(touched.told(taken, left))
+        say(touched.report(taken, left))
         for name, command in touched.commands(taken, before).items():
             yield [Step(name, command, PAGES, needs(name))]
 

@@ -50,8 +50,8 @@ def is_compared(cell: dict) -> bool:
     seen = [output for output in cell["outputs"] if output["output_type"] == "stream"]
     for output in cell["outputs"]:
         seen += [kind for kind in output.get("data", {}) if not kind.startswith("image/")]
-    told = tags(cell) & {IGNORED, "nbval-skip"} or commanding_comments(cell)
-    return not told and (bool(seen) or not cell["outputs"])
+    commands = tags(cell) & {IGNORED, "nbval-skip"} or commanding_comments(cell)
+    return not commands and (bool(seen) or not cell["outputs"])
 
 
 def all_code_cells() -> list[dict]:

@@ -97,10 +97,10 @@ def that_matter() -> list[str]:
 
 def _of(path: Path, language: str) -> list[Correction]:
     found: list[Correction] = []
-    told = blocks_of(path) if language == "zh" else {}
+    blocks = blocks_of(path) if language == "zh" else {}
     part = ""
     for cell in load(path)["cells"]:
-        words = told[cell["id"]].text if cell["id"] in told else text(cell)
+        words = blocks[cell["id"]].text if cell["id"] in blocks else text(cell)
         if cell["cell_type"] == "code":
             if part and found and found[-1].part == part:
                 found[-1] = replace(found[-1], settled=(*found[-1].settled, cell["id"]))
@@ -111,7 +111,7 @@ def _of(path: Path, language: str) -> list[Correction]:
             place = _PLACE[language].search(entry["quotes"]) if entry else None
             if entry is None or place is None:
                 raise ValueError(f"{path.name}, cell {cell['id']}: not of the form that tools.corrections describes")
-            [grade] = [grade for grade, said in GRADES.items() if said[language] == entry["grade"]]
+            [grade] = [grade for grade, named in GRADES.items() if named[language] == entry["grade"]]
             short = entry["short"]
             found.append(
                 Correction(entry["number"], entry["claim"], place[1], grade, entry["truth"], short, path, part, ())

@@ -119,9 +119,9 @@ def book_url() -> str:
 def tell_the_package(module: Path = ROOT / "src/minimind_edu/web/book.py") -> None:
     """Write into the package where the book is published: once it is installed, it has no other way to know."""
     text = module.read_text(encoding="utf-8")
-    told = re.sub(r'^ADDRESS = ".*"$', f'ADDRESS = "{book_url()}"', text, count=1, flags=re.MULTILINE)
-    if told != text:
-        module.write_text(told, encoding="utf-8", newline="\n")
+    updated = re.sub(r'^ADDRESS = ".*"$', f'ADDRESS = "{book_url()}"', text, count=1, flags=re.MULTILINE)
+    if updated != text:
+        module.write_text(updated, encoding="utf-8", newline="\n")
 
 
 def version() -> str:

@@ -140,8 +140,8 @@ def read(path: Path) -> NotebookNode:
 
 def canonical(notebook: NotebookNode) -> NotebookNode:
     """The one form in which a chapter with these cells and outputs is stored."""
-    own = {key: value for key, value in notebook.metadata.items() if key == METADATA}
-    notebook.metadata = NotebookNode(NOTEBOOK_METADATA | own)
+    kept = {key: value for key, value in notebook.metadata.items() if key == METADATA}
+    notebook.metadata = NotebookNode(NOTEBOOK_METADATA | kept)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     for count, cell in enumerate(code, start=1):
         cell.execution_count = count

@@ -105,8 +105,8 @@ def run(path: Path) -> str:
     assert not code[0].outputs, f"the first cell is not silent: {code[0].outputs}"
     compared = [pair for pair in zip(stored, code, strict=True) if IGNORED not in pair[1].metadata.get("tags", [])]
     for before, cell in compared:
-        said = settled(words(cell), before)
-        assert said == before, f"cell {cell.id} says {said!r}, not {before!r}"
+        printed = settled(words(cell), before)
+        assert printed == before, f"cell {cell.id} says {printed!r}, not {before!r}"
     alive = sum(WIDGET_VIEW in output.get("data", {}) for cell in code for output in cell.outputs)
     assert alive == figures, f"{alive} figures of {figures} are alive"
     seconds = time.perf_counter() - started
@@ -135,8 +135,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     failed = 0
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for name, (well, told) in zip(names, pool.map(outcome, names), strict=True):
-            print(f"  {name}: {told}", flush=True)
+        for name, (well, message) in zip(names, pool.map(outcome, names), strict=True):
+            print(f"  {name}: {message}", flush=True)
             failed |= not well
     return failed
 

@@ -51,7 +51,7 @@ def card(language: str) -> Path:
     return _file("assets/share", language)
 
 
-def own(language: str) -> Path:
+def own_model(language: str) -> Path:
     """The file of the picture of the page of a model."""
     return _file("own_model", language)
 
@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
         path = next(filter(None, map(shutil.which, BROWSERS)), None)
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         for language in LANGUAGES:
-            drawn = {card(language): draw(browser, language), own(language): draw_own(browser, language)}
+            drawn = {card(language): draw(browser, language), own_model(language): draw_own(browser, language)}
             for file, picture in drawn.items():
                 file.write_bytes(picture)
                 print(f"{file.relative_to(ROOT)}: {len(picture):,} bytes")

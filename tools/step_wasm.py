@@ -26,10 +26,10 @@ FLAGS = (
 def compiler() -> str | None:
     """What clang calls itself here, in one line; None without clang."""
     try:
-        said = subprocess.run(["clang++", "--version"], capture_output=True, check=True, text=True).stdout
+        version = subprocess.run(["clang++", "--version"], capture_output=True, check=True, text=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return None
-    return said.splitlines()[0]
+    return version.splitlines()[0]
 
 
 def compiled() -> bytes:

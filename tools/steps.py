@@ -100,26 +100,26 @@ def run_all(rows: Iterable[Sequence[Step]], before: Sequence[Done] = (), root: P
     begun = time.monotonic()
     done: list[Done] = list(before)
     for row in rows:
-        green = {one.name for one in done if one.status == 0}
+        green = {step.name for step in done if step.status == 0}
         able = [step for step in row if not step.needs or step.needs in green]
         done += [Done(step.name, 0.0, None, [f"it needs {step.needs}"]) for step in row if step not in able]
         with ThreadPoolExecutor(max(1, len(able))) as pool:
             done += pool.map(partial(run, root=root), able)
-    tell(done, time.monotonic() - begun + sum(one.seconds for one in before))
-    return int(any(one.status != 0 for one in done))
+    tell(done, time.monotonic() - begun + sum(step.seconds for step in before))
+    return int(any(step.status != 0 for step in done))
 
 
 def tell(done: Sequence[Done], seconds: float) -> None:
     """What is red with its last lines, a table of all steps, and what all runs of pytest together say."""
-    for one in done:
-        if one.status:
-            say(f"\n{one.name} is red (exit status {one.status}). It ended with:")
-            say("\n".join(f"    {line}" for line in one.last))
-    width = max([len(one.name) for one in done] + [5])
+    for step in done:
+        if step.status:
+            say(f"\n{step.name} is red (exit status {step.status}). It ended with:")
+            say("\n".join(f"    {line}" for line in step.last))
+    width = max([len(step.name) for step in done] + [5])
     say(f"\n{'step':{width}}   time")
-    for one in done:
-        reasons = one.last[-1:] if one.status is None else ()
-        say(f"{one.name:{width}} {clock(one.seconds):>6}  {'; '.join([one.verdict, *one.closing, *reasons])}")
+    for step in done:
+        reasons = step.last[-1:] if step.status is None else ()
+        say(f"{step.name:{width}} {clock(step.seconds):>6}  {'; '.join([step.verdict, *step.closing, *reasons])}")
     say(f"{'all':{width}} {clock(seconds):>6}")
     say(closing_line(done, seconds))
 
@@ -131,17 +131,17 @@ def clock(seconds: float) -> str:
 def closing_line(done: Sequence[Done], seconds: float) -> str:
     """The closing lines of all runs of pytest as one, in the same form; a red step without tests that failed counts."""
     counts = Counter({kind: 0 for kind in _KINDS})
-    for one in done:
-        own = Counter()
-        for line in one.closing:
-            own.update({kind: int(number) for number, kind in _COUNTS.findall(line)})
-        if one.status != 0 and not own["failed"] + own["error"]:
-            own["error"] += 1
-        counts.update(own)
+    for step in done:
+        of_run = Counter()
+        for line in step.closing:
+            of_run.update({kind: int(number) for number, kind in _COUNTS.findall(line)})
+        if step.status != 0 and not of_run["failed"] + of_run["error"]:
+            of_run["error"] += 1
+        counts.update(of_run)
     errors = counts.pop("error")
     counts["error" if errors == 1 else "errors"] = errors
-    told = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "no tests ran"
-    return f"==== {told} in {seconds:.2f}s ({timedelta(seconds=int(seconds))}) ===="
+    summary = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "no tests ran"
+    return f"==== {summary} in {seconds:.2f}s ({timedelta(seconds=int(seconds))}) ===="
 
 
 def python(*arguments: str) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ def strip(part: str) -> str:
 def openings(language: str = "en") -> list[tuple[str, dict[str, Any]]]:
     """Name and arguments of the figures that open chapters; in Chinese, those that are translated."""
     opened = chapters().values()
-    return [one.opening for one in opened if language == "en" or is_translated(ROOT / f"{one.page}.ipynb")]
+    return [chapter.opening for chapter in opened if language == "en" or is_translated(ROOT / f"{chapter.page}.ipynb")]
 
 
 def in_chapters(language: str = "en") -> list[tuple[str, str]]:
@@ -118,9 +118,9 @@ def in_chapters(language: str = "en") -> list[tuple[str, str]]:
     paths = notebooks()
     for path in paths if language == "en" else filter(is_translated, paths):
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        for output in (one for cell in cells for one in cell.get("outputs", [])):
+        for output in (shown for cell in cells for shown in cell.get("outputs", [])):
             found |= dict.fromkeys(host.states_in("".join(output.get("data", {}).get("text/html", ""))))
-    return [one for one in found if one[0] != "quiz"]
+    return [figure for figure in found if figure[0] != "quiz"]
 
 
 def page_of(name: str, state: str, language: str = "en") -> str:
@@ -188,8 +188,8 @@ def all_files(browser, keep: bool = False) -> Iterator[tuple[str, str]]:
             yield filled(host.still_name(name, state, "zh"), drawn, page, name, state, BROAD, "zh")
     elements: dict[str, str] = {}  # of both languages: their numbers are computed once
     for language in ("en", "zh"):
-        pages = [(one, [BROAD, NARROW]) for one in directives(language)]
-        for (name, arguments), widths in pages + [(one, [COLUMN, NARROW]) for one in openings(language)]:
+        pages = [(figure, [BROAD, NARROW]) for figure in directives(language)]
+        for (name, arguments), widths in pages + [(figure, [COLUMN, NARROW]) for figure in openings(language)]:
             file = element_file(name, arguments)
             if file not in elements:
                 made, stored = element(name, arguments), STILLS / file

@@ -137,11 +137,11 @@ def looks_at(path: str, root: Path = ROOT) -> Iterator[Look]:
         groups["stem"] = groups["folder"]
 
     def parts(text: str) -> list[str]:
-        return [re.sub(r"\{(\w+)\}", lambda name: groups.get(name[1], ""), one) for one in text.split()]
+        return [re.sub(r"\{(\w+)\}", lambda name: groups.get(name[1], ""), part) for part in text.split()]
 
     def files(text: str) -> list[str]:
         """The files that there are: not everything has tests of its own."""
-        found = {file for one in parts(text) for file in (root / "tests").rglob(one)}
+        found = {file for pattern in parts(text) for file in (root / "tests").rglob(pattern)}
         return sorted(file.relative_to(root).as_posix() for file in found)
 
     [word] = parts(rule.word) or [""]
@@ -261,17 +261,17 @@ def changed(before: str | None, root: Path = ROOT) -> list[str]:
         differing = split(git("ls-files", "-z", root=root))
     else:
         differing = split(git("diff", "-z", "--name-only", "--no-renames", before, root=root))
-    own = uncommitted(root)
+    edited = uncommitted(root)
     span = f"{before}..HEAD" if before else "HEAD"
     order = split(git("log", "-z", "--name-only", "--no-renames", "--format=", span, root=root))
-    known = {*differing, *own}
-    return [name for name in dict.fromkeys([*own, *order, *differing]) if name in known]
+    known = {*differing, *edited}
+    return [name for name in dict.fromkeys([*edited, *order, *differing]) if name in known]
 
 
 # How it is run
 
 
-def told(taken: list[Look], left: list[Look]) -> str:
+def report(taken: list[Look], left: list[Look]) -> str:
     """What is looked at closely and what is not."""
     lines = [f"  {look} (about {look.seconds:.0f} s)" for look in taken] or ["  nothing"]
     lines = ["Looked at closely, beside what runs always:", *lines]
@@ -324,7 +324,7 @@ def main(arguments: list[str] | None = None) -> int:
         before, how = base(options.since)
         paths = changed(before)
         print(f"{len(paths)} files have changed since {(before or 'the beginning')[:10]}, {how}.")
-        print(told(*cut(looks(paths), options.budget)))
+        print(report(*cut(looks(paths), options.budget)))
     except LookupError as error:
         print(error, file=sys.stderr)
         return 1

@@ -83,7 +83,7 @@ def original_of(translation: Path) -> Path:
         return ROOT / README
     path = ROOT / translation.relative_to(FOLDER)
     candidates = [path.with_suffix("")] if path.stem.endswith(".tsv") else [path, path.with_suffix(".ipynb")]
-    found = [one for one in candidates if one.is_file()]
+    found = [candidate for candidate in candidates if candidate.is_file()]
     if not found:
         raise ValueError(
             f"{translation.relative_to(ROOT)} translates nothing: rename it like its original, or remove it"
@@ -144,7 +144,7 @@ def rows_in(table: str) -> dict[str, list[str]]:
     for row in rows:
         name = anchor(row[0]) or "row"
         numbered = (f"{name}-{count}" for count in range(2, len(rows) + 2))
-        found[name if name not in found else next(one for one in numbered if one not in found)] = row
+        found[name if name not in found else next(candidate for candidate in numbered if candidate not in found)] = row
     return found
 
 
@@ -198,7 +198,7 @@ def in_markup(markup: str, words: Words) -> str:
 
 def texts_in(markup: str) -> list[str]:
     """The texts of HTML or SVG that have words."""
-    return [unescape(one) for one in _TEXT_NODE.findall(markup)]
+    return [unescape(text) for text in _TEXT_NODE.findall(markup)]
 
 
 # A name on two lines, as minimind_edu.measure.plotting writes it: two texts of one look.
@@ -281,23 +281,27 @@ def literals_in(source: str, but_names: bool = False) -> list[ast.Constant]:
     return [node for node in strings if id(node) not in within]
 
 
-def said_in_code(cell: dict[str, Any], own: dict[str, str]) -> dict[str, str]:
+def said_in_code(cell: dict[str, Any], pairs: dict[str, str]) -> dict[str, str]:
     """The words of a cell that its code says itself, and so may say in Chinese: not what it also prints, or names."""
-    literals = {one.value for one in literals_in("".join(cell["source"]), but_names=True)}
+    literals = {literal.value for literal in literals_in("".join(cell["source"]), but_names=True)}
     printed = "".join("".join(output.get("text", "")) for output in cell.get("outputs", []))
-    return {english: chinese for english, chinese in own.items() if english in literals and english not in printed}
+    return {english: chinese for english, chinese in pairs.items() if english in literals and english not in printed}
 
 
-def in_code(source: str, said: dict[str, str], words: Words) -> str:
+def in_code(source: str, chinese: dict[str, str], words: Words) -> str:
     """The code of a cell with what it says, and its title, in Chinese, all else as it is: keys are names in code."""
     raw = source.encode()
     starts = [0]
     for line in raw.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     edits = [
-        (starts[one.lineno - 1] + one.col_offset, starts[one.end_lineno - 1] + one.end_col_offset, said[one.value])
-        for one in literals_in(source, but_names=True)
-        if one.value in said
+        (
+            starts[literal.lineno - 1] + literal.col_offset,
+            starts[literal.end_lineno - 1] + literal.end_col_offset,
+            chinese[literal.value],
+        )
+        for literal in literals_in(source, but_names=True)
+        if literal.value in chinese
     ]
     for begin, end, new in sorted(edits, reverse=True):
         raw = raw[:begin] + json.dumps(new, ensure_ascii=False).encode() + raw[end:]
@@ -327,9 +331,9 @@ def merged_notebook(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, 
         if cell["cell_type"] == "markdown":
             cell["source"] = block.text if block else cell["source"]
             continue
-        own = pairs_in(block.text) if block else {}
-        words = Words(own, shared_words())
-        cell["source"] = in_code("".join(cell["source"]), said_in_code(cell, own), words)
+        pairs = pairs_in(block.text) if block else {}
+        words = Words(pairs, shared_words())
+        cell["source"] = in_code("".join(cell["source"]), said_in_code(cell, pairs), words)
         cell["metadata"] = in_state(cell["metadata"], words)
         for output in cell["outputs"]:
             if "text" in output:
@@ -364,11 +368,11 @@ def words_to_learn(raw: dict[str, Any], blocks: dict[str, Block]) -> dict[str, s
         texts = [text for output in cell.get("outputs", []) for text in texts_shown(output)]
         if not texts:
             continue
-        own = pairs_in(blocks[cell["id"]].text) if cell["id"] in blocks else {}
-        of_cell, shared = Words(own), Words(shared_words())  # a pattern of the cell's own goes before any shared one
+        pairs = pairs_in(blocks[cell["id"]].text) if cell["id"] in blocks else {}
+        of_cell, shared = Words(pairs), Words(shared_words())  # a pattern of the cell's own goes before any shared one
         found = {text: new for text in texts if of_cell(text) is None and (new := shared(text))} | found
-        by_code = said_in_code(cell, own)
-        found |= {english: chinese for english, chinese in own.items() if english not in by_code}
+        by_code = said_in_code(cell, pairs)
+        found |= {english: chinese for english, chinese in pairs.items() if english not in by_code}
     return found
 
 

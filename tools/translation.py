@@ -148,9 +148,9 @@ def misprints(chinese: str) -> Iterator[str]:
     tokens = MarkdownIt().enable("table").parse(bare(chinese, "码"))
     for place, token in enumerate(tokens):
         children = token.children or []
-        told = "".join(child.content for child in children if child.type == "text")
-        if "**" in told:
-            yield f"bold words do not end, for the sign before the mark belongs after it: {told[:40]!r}"
+        plain = "".join(child.content for child in children if child.type == "text")
+        if "**" in plain:
+            yield f"bold words do not end, for the sign before the mark belongs after it: {plain[:40]!r}"
         is_guess = tokens[place - 2].type == "list_item_open"  # its answer begins with it: a script looks for it
         for before, child in zip(children, children[1:], strict=False):
             if before.type == "em_open" and re.search(f"[{_HAN}]", child.content) and not is_guess:
@@ -170,7 +170,7 @@ def of_block(english: str, block: Block) -> Iterator[str]:
 def shown_by(cell: dict) -> dict[str, bool]:
     """The texts that a code cell shows its readers, and whether each must be Chinese: what could be is in its code."""
     source = "".join(cell["source"])
-    found = dict.fromkeys((one.value for one in literals_in(source)), False)
+    found = dict.fromkeys((literal.value for literal in literals_in(source)), False)
     if title := TITLE.search(source):
         found[title[1]] = True
     for output in cell["outputs"]:
@@ -180,12 +180,12 @@ def shown_by(cell: dict) -> dict[str, bool]:
 
 def of_cell(cell: dict, block: Block | None) -> Iterator[str]:
     """What a code cell shows without Chinese, and what has Chinese and is shown no more."""
-    own = pairs_in(block.text) if block else {}
-    words, shown = Words(own, shared_words()), shown_by(cell)
+    pairs = pairs_in(block.text) if block else {}
+    words, shown = Words(pairs, shared_words()), shown_by(cell)
     for text, must in shown.items():
         if must and words(text) is None and not KEPT.fullmatch(text) and not _WORLD.issuperset(text.split(", ")):
             yield f"shows words without Chinese: {text!r}"
-    for english in own:
+    for english in pairs:
         alone = Words({english: "-"})
         if not any(alone(text) is not None for text in shown):
             yield f"shows no more: {english!r}"
@@ -223,7 +223,7 @@ def of_contents() -> Iterator[str]:
     """Titles and captions of the table of contents that zh/words.md lacks; a page that is translated has its own."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     titles = [
-        one for part in toc["parts"] for one in (part["caption"], *(page.get("title") for page in part["chapters"]))
+        entry for part in toc["parts"] for entry in (part["caption"], *(page.get("title") for page in part["chapters"]))
     ]
     for title in filter(None, titles):
         if title not in shared_words():
@@ -252,8 +252,8 @@ def of_answers(checks: Collection[str] | None = None) -> Iterator[str]:
             continue
         for english, chinese in pairs.items():
             printed = re.sub(r"\{\d\}", "{}", chinese.replace("*", "×"))  # no Markdown: these are stars of code
-            wrong += [f"{one} in {chinese!r}" for one in (*differences(english, printed), *misprints(printed))]
-        yield from (f"{path.relative_to(ROOT)}: {one}" for one in wrong)
+            wrong += [f"{fault} in {chinese!r}" for fault in (*differences(english, printed), *misprints(printed))]
+        yield from (f"{path.relative_to(ROOT)}: {fault}" for fault in wrong)
 
 
 def twins() -> list[Path]:
@@ -292,7 +292,7 @@ def never_run(original: Path) -> list[str]:
 
 def accept_scripts(names: tuple[str, ...]) -> None:
     """Write the fingerprints of today's English into the twins of the figures so named."""
-    for twin in (one for one in twins() if one.parent.name.startswith(names)):
+    for twin in (path for path in twins() if path.parent.name.startswith(names)):
         seen = f"as of {fingerprint(english_of(twin).read_text(encoding='utf-8'))}"
         twin.write_text(_AS_OF.sub(seen, twin.read_text(encoding="utf-8"), count=1), encoding="utf-8")
 

@@ -39,12 +39,12 @@ class RemoteEngine:
     def __init__(self, name: str, command: Sequence[str | Path], threads: int = 1):
         self.name = name
         counts = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(threads))
-        self.said = tempfile.TemporaryFile("w+")  # what it prints, for the case that it stops
+        self.output = tempfile.TemporaryFile("w+")  # what it prints, for the case that it stops
         self.process = subprocess.Popen(
             [str(part) for part in command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self.said,
+            stderr=self.output,
             text=True,
             env={**os.environ, **counts, "PYTHONPATH": str(ROOT), "TOKENIZERS_PARALLELISM": "false"},
         )
@@ -77,7 +77,7 @@ class RemoteEngine:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.communicate()
-        self.said.close()
+        self.output.close()
 
     def _ask(self, **question: Any) -> dict[str, Any]:
         try:
@@ -98,8 +98,8 @@ class RemoteEngine:
 
     def _last_words(self) -> str:
         status = self.process.wait()
-        self.said.seek(0)
-        lines = self.said.read().strip().splitlines()
+        self.output.seek(0)
+        lines = self.output.read().strip().splitlines()
         return f"{lines[-1] if lines else 'it said nothing'} (status {status})"
 
 

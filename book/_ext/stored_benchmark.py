@@ -153,9 +153,9 @@ def engine_tables(run: dict[str, Any]) -> str:
     tables = [(title(result), engine_table(result)) for result in results if result not in gained]
     if gained:  # what is new in such a run stands in the open
         tables.insert(0, ("Everybody", overview(results)))
-    said = map(chinese.in_language, words)
+    sentences = map(chinese.in_language, words)
     shown = gains(gained) if gained else overview(results)
-    return "\n\n".join([*said, shown, *(folded(heading, table) for heading, table in tables)])
+    return "\n\n".join([*sentences, shown, *(folded(heading, table) for heading, table in tables)])
 
 
 WORKS = {1: "one text", 8: "8 texts"}
@@ -171,7 +171,7 @@ def overview(results: list[dict[str, Any]]) -> str:
     for name in sorted(sizes, key=lambda name: statistics.median(works[0]["seconds"].get(name, [float("inf")]))):
         cells = [_ratio(r, name, "compiled") if name in r["seconds"] else "" for r in works]
         kl = f"{abs(quality[name]['kl']):.1g}" if name in quality else ""
-        rows.append([name, f"{sizes[name]:g}", *(f"× {one}" if one else "" for one in cells), kl])
+        rows.append([name, f"{sizes[name]:g}", *(f"× {ratio}" if ratio else "" for ratio in cells), kl])
     return markdown_table(rows)
 
 

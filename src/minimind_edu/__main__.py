@@ -189,15 +189,15 @@ def _open(given: argparse.Namespace) -> None:
 def _open_beside(given: argparse.Namespace) -> None:
     if given.at:
         raise ValueError("--at leads to a part in the page of one model; side by side, parts are chosen in the page")
-    one = _side(given.model, given, given.bits) if given.model else _living_side(given)
-    other = _side(given.beside, given, given.beside_bits or given.bits, given.lora)
-    tokenizer, _ = shared_tokenizer(one, other)
-    size = one.model.config.vocab_size
+    first = _side(given.model, given, given.bits) if given.model else _living_side(given)
+    second = _side(given.beside, given, given.beside_bits or given.bits, given.lora)
+    tokenizer, _ = shared_tokenizer(first, second)
+    size = first.model.config.vocab_size
     text = given.text or (_first_texts(tokenizer, given.language, size) if given.model else _living_text())
     _check_text(next(iter([text] if isinstance(text, str) else text)), tokenizer, size)
 
     def write(target: Path) -> None:
-        write_beside_page((one, other), target, text=text, language=given.language, book_at=given.book, tell=_tell)
+        write_beside_page((first, second), target, text=text, language=given.language, book_at=given.book, tell=_tell)
 
     _hand_over(given, write)
 

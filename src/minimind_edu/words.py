@@ -102,6 +102,6 @@ def learn(pairs: Mapping[str, str]) -> None:
     _of_notebook = Words(pairs)
 
 
-def said(text: str) -> str:
+def translated(text: str) -> str:
     """What this notebook says for English words: the same, if it has learned no others."""
     return _of_notebook(text) or text

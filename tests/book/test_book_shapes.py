@@ -65,15 +65,15 @@ def test_the_rows_of_a_cache_stand_below_each_other(steps):
 
 def test_what_a_row_says_of_itself_is_read_off_its_numbers(steps, monkeypatch):
     by_name = {step.name: step for step in steps}
-    said = shapes.told(by_name["weights"])
+    said = shapes.caption(by_name["weights"])
     word, percent, head = re.fullmatch(r"“(.+)” gets (\d+) % from head (\d)", said).groups()
     weights = by_name["weights"].numbers[0, int(head) - 1, 0]
     assert (
         f"{100 * weights.max():.0f}" == percent and STORY.split().index(word) == 4
     )  # the fourth word is "in the"'s end
-    assert shapes.told(by_name["logits"]) == "the largest is “hall”" and shapes.told(by_name["q"]) == ""
+    assert shapes.caption(by_name["logits"]) == "the largest is “hall”" and shapes.caption(by_name["q"]) == ""
     monkeypatch.setattr(shapes.chinese, "IS_CHINESE", True)
-    assert shapes.told(by_name["weights"]) == f"{head} 号头把 {percent}% 给了“{word}”"
+    assert shapes.caption(by_name["weights"]) == f"{head} 号头把 {percent}% 给了“{word}”"
 
 
 def table(*classes: str) -> nodes.table:

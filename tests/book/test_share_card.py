@@ -67,6 +67,6 @@ def test_the_logo_has_the_colors_of_the_strip():
 
 @pytest.mark.parametrize("language", share_card.LANGUAGES)
 def test_the_page_of_a_model_is_drawn_and_small(browser, language):
-    stored, new = share_card.own(language).read_bytes(), share_card.draw_own(browser, language)
+    stored, new = share_card.own_model(language).read_bytes(), share_card.draw_own(browser, language)
     assert size_of(stored) == size_of(new) == (1200, 900)
     assert 20_000 < len(new) < 60_000 > len(stored)

@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
 
 from minimind_edu.notebook import LANGUAGE, language
-from minimind_edu.words import learn, said
+from minimind_edu.words import learn, translated
 from tools import install_cell, self_contained
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -237,7 +237,7 @@ def test_a_chinese_notebook_sets_its_language_and_learns_its_words(monkeypatch):
     source = "".join(first["source"])
     try:
         exec(source, {})
-        assert os.environ[LANGUAGE] == language() == "zh" and said("a 'step'") == "一步"
+        assert os.environ[LANGUAGE] == language() == "zh" and translated("a 'step'") == "一步"
     finally:
         del os.environ[LANGUAGE]
         learn({})

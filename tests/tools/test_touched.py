@@ -206,9 +206,9 @@ def test_the_cut_takes_what_fits_in_the_order_that_it_states():
     taken, left = cut(LOOKS, 13)
     assert [look.name for look in taken] == ["3", "4", "1"] and [look.name for look in left] == ["2"]
     assert cut(LOOKS, 1000) == (sorted(LOOKS, key=lambda look: touched.ORDER.index(look.kind)), [])
-    told = touched.told(taken, left)
+    told = touched.report(taken, left)
     assert "Left for `make everything`" in told and "tests 2" in told.partition("Left")[2]
-    assert "Left" not in touched.told(taken, [])
+    assert "Left" not in touched.report(taken, [])
 
 
 def test_tests_of_which_none_is_long_or_in_a_browser_are_not_run_again():

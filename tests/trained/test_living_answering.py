@@ -19,7 +19,7 @@ def model():
 
 @pytest.fixture(scope="module")
 def asked() -> torch.Tensor:
-    return torch.from_numpy(world.encode(answering.told("en", "en", **answering.STORY)))[None]
+    return torch.from_numpy(world.encode(answering.story("en", "en", **answering.STORY)))[None]
 
 
 def test_heads_are_named_by_block_and_head_from_one():
@@ -209,7 +209,7 @@ def test_a_mean_over_stories_is_what_every_story_gets(model):
 
 @LANGUAGES
 def test_a_reading_is_the_models(model, language):
-    ids = torch.from_numpy(world.encode(answering.told(language, language, **answering.STORY)))[None]
+    ids = torch.from_numpy(world.encode(answering.story(language, language, **answering.STORY)))[None]
     names = ["hall", "garden", "kitchen"] if language == "en" else ["大厅", "花园", "厨房"]
     for silent in ((), ("1.3",), answering.but("3.4")):
         read = answering.reading(silent, language)

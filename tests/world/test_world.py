@@ -541,7 +541,7 @@ def test_each_question_has_one_answer_and_it_is_right(kind):
 @pytest.mark.parametrize(("told", "asked"), [("en", "zh"), ("zh", "en"), ("en", "en")])
 def test_a_story_in_one_language_can_be_asked_in_the_other(kind, told, asked):
     marks = {"en": set(PHRASES[0]), "zh": set(PHRASES[1])}
-    for question in world.questions(kind, 20, seed=2, told=told, asked=asked):
+    for question in world.questions(kind, 20, seed=2, story=told, asked=asked):
         *sentences, last = split(question.prompt)
         words = [{world.WORDS[i] for i in sentence} for sentence in sentences]
         assert not any(word & marks["zh" if told == "en" else "en"] for word in words if "⇒" not in word)

@@ -65,9 +65,9 @@ def write_static_files(app: Sphinx) -> None:
             wheel = self_contained.build_wheel(Path(folder))
             shutil.copyfile(wheel, Path(app.outdir) / install_cell.wheel_path())
     for page, command in OWN.items():
-        own = Path(app.outdir) / page
-        own.parent.mkdir(exist_ok=True)
-        program.main([command, "-o", str(own), "--language", "zh" if chinese.IS_CHINESE else "en", "--book", "../"])
+        target = Path(app.outdir) / page
+        target.parent.mkdir(exist_ok=True)
+        program.main([command, "-o", str(target), "--language", "zh" if chinese.IS_CHINESE else "en", "--book", "../"])
 
 
 def write_notebooks(app: Sphinx, env) -> None:

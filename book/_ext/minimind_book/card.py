@@ -100,33 +100,35 @@ def table(titles: list[str], rows: Sequence[Sequence[str | list[nodes.Node]]]) -
 
 def exam_titles(card: dict[str, Any]) -> list[str]:
     """A column for the stored weights, for their twin's, and one for each seed as it was trained."""
-    said = words()
-    seeds = (said["seed"].format(run["seed"]) for run in card["runs"])
-    return [said["question"], said["stored"], said["twin"], *seeds]
+    labels = words()
+    seeds = (labels["seed"].format(run["seed"]) for run in card["runs"])
+    return [labels["question"], labels["stored"], labels["twin"], *seeds]
 
 
 def exam_rows(card: dict[str, Any], twin: dict[str, Any]) -> list[list[str]]:
     """A row for each kind of question, and one for the distance from the world."""
-    exams, said = [card["int8"], twin["int8"], *card["runs"]], words()
-    rows = [[asks, *(percent(one["accuracy"][kind]) for one in exams)] for kind, asks in said["asks"].items()]
-    return [*rows, [said["kl"], *(f"{one['kl']:.3f}" for one in exams)]]
+    exams, labels = [card["int8"], twin["int8"], *card["runs"]], words()
+    rows = [[asks, *(percent(exam["accuracy"][kind]) for exam in exams)] for kind, asks in labels["asks"].items()]
+    return [*rows, [labels["kl"], *(f"{exam['kl']:.3f}" for exam in exams)]]
 
 
 def recipe_rows(card: dict[str, Any], twin: dict[str, Any]) -> list[list[str]]:
     """What made the weights."""
-    told = card | card["recipe"] | {"twin": twin["stored"]}
-    told["seeds"] = ", ".join(str(run["seed"]) for run in card["runs"])
-    told["minutes"] = spread([run["cpu_seconds"] / 60 for run in card["runs"]], "{:.0f}".format)
-    return [[what, text.format(**told)] for what, text in words()["recipe"].items()]
+    values = card | card["recipe"] | {"twin": twin["stored"]}
+    values["seeds"] = ", ".join(str(run["seed"]) for run in card["runs"])
+    values["minutes"] = spread([run["cpu_seconds"] / 60 for run in card["runs"]], "{:.0f}".format)
+    return [[what, text.format(**values)] for what, text in words()["recipe"].items()]
 
 
 def learning(card: dict[str, Any]) -> Picture:
     """How often each seed knew where somebody is, at every glance during its training."""
     glances = {f"seed {run['seed']}": run["glances"] for run in card["runs"]}
-    curves = {name: [100 * one["accuracy"]["where"] for one in seen] for name, seen in glances.items()}
-    steps = [one["step"] for one in card["runs"][0]["glances"]]
-    told = "; ".join(f"{name}: {', '.join(f'{value:.0f}' for value in curve)}" for name, curve in curves.items())
-    alt = f"Right answers to where is Mia?, in percent, after {', '.join(f'{step:,}' for step in steps)} steps. {told}."
+    curves = {name: [100 * glance["accuracy"]["where"] for glance in seen] for name, seen in glances.items()}
+    steps = [glance["step"] for glance in card["runs"][0]["glances"]]
+    shares = "; ".join(f"{name}: {', '.join(f'{value:.0f}' for value in curve)}" for name, curve in curves.items())
+    alt = (
+        f"Right answers to where is Mia?, in percent, after {', '.join(f'{step:,}' for step in steps)} steps. {shares}."
+    )
     return plot_lines(steps, curves, "training steps", "right answers, %", alt=alt)
 
 

@@ -115,7 +115,7 @@ def join_lines(app: Sphinx, doctree: nodes.document) -> None:
         if isinstance(text.parent, nodes.literal_block | nodes.raw | nodes.literal | nodes.math):
             continue
         siblings = text.parent.children
-        at = next(place for place, one in enumerate(siblings) if one is text)
+        at = next(place for place, sibling in enumerate(siblings) if sibling is text)
         before = siblings[at - 1].astext()[-1:] if at else ""
         after = siblings[at + 1].astext()[:1] if at + 1 < len(siblings) else ""
         if (joined := joined_text(before, str(text), after)) != str(text):

@@ -110,8 +110,8 @@ def face() -> str:
     of_parts = Counter(read_in_strip(chapter.place) for chapter in chapters().values())
     counts = escape(json.dumps(of_parts))
     drawing = model_map.strip_drawing("")
-    said = '<p class="read-so-far"></p>'
-    return f'<div class="mm-fig mp-strip mp-face" hidden data-chapters="{counts}">{drawing}{said}</div>'
+    note = '<p class="read-so-far"></p>'
+    return f'<div class="mm-fig mp-strip mp-face" hidden data-chapters="{counts}">{drawing}{note}</div>'
 
 
 def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
@@ -124,7 +124,7 @@ def open_with_figure(app: Sphinx, doctree: nodes.document) -> None:
         return
     title = next(doctree.findall(nodes.title))
     if chapter is None:
-        for figure in [one for one in doctree.findall(nodes.raw) if host.figures_in(one.astext())][:1]:
+        for figure in [html for html in doctree.findall(nodes.raw) if host.figures_in(html.astext())][:1]:
             figure["opening"] = True
         for questions in [*doctree.findall(nodes.enumerated_list)][:1]:  # the strip fills as they are answered
             questions.parent.insert(questions.parent.index(questions), nodes.raw("", face(), format="html"))
@@ -157,8 +157,8 @@ class Numbering:
         """
 
         def completed(name: str, state: str) -> dict[str, str]:
-            own, english = (host.still_name(name, state, one) for one in (language, "en"))
-            extra = {"still": "" if name == "quiz" else read(own if (STILLS / own).is_file() else english)}
+            still, english = (host.still_name(name, state, edition) for edition in (language, "en"))
+            extra = {"still": "" if name == "quiz" else read(still if (STILLS / still).is_file() else english)}
             if name not in UNNUMBERED:
                 self.count += 1
                 extra["id"] = f"figure-{self.count}"
@@ -166,9 +166,9 @@ class Numbering:
                 like, shared = self.first.setdefault(name, (extra["id"], json.loads(state)))
                 if like != extra["id"]:
                     whole = json.loads(state)
-                    own = {key: value for key, value in whole.items() if shared.get(key, ...) != value}
-                    own |= dict.fromkeys(shared.keys() - whole.keys())  # null: a whole figure is not compact
-                    extra |= {"like": like, "state": to_json(own)}
+                    differing = {key: value for key, value in whole.items() if shared.get(key, ...) != value}
+                    differing |= dict.fromkeys(shared.keys() - whole.keys())  # null: a whole figure is not compact
+                    extra |= {"like": like, "state": to_json(differing)}
             return extra
 
         return host.complete(html, completed, opening)

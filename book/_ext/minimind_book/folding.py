@@ -89,7 +89,7 @@ def fold_cell(cell: nodes.container, w: dict[str, str]) -> None:
         what=label_of(text),
         lines=w["one_line"] if count == 1 else w["lines"].format(count),
     )
-    if any(told in output.astext() for output in outputs for told in UNANSWERED):
+    if any(sign in output.astext() for output in outputs for sign in UNANSWERED):
         fold["open"] = True
         outputs = [nodes.paragraph("", w["not_run"], classes=["not-run"])]
     if INSTALLS in text:

@@ -30,7 +30,7 @@ def choice(grades: Iterable[str], language: str) -> nodes.raw:
     count = Counter(grades)
     offered = [
         ("all", every, count.total()),
-        *((grade, said[language], count[grade]) for grade, said in GRADES.items()),
+        *((grade, named[language], count[grade]) for grade, named in GRADES.items()),
     ]
     buttons = "".join(
         f'<label><input type="radio" name="grade" value="{name}" autocomplete="off"{" checked" * (name == "all")}>'

@@ -98,9 +98,9 @@ def _top(section: str, parts: dict[str, str]) -> str:
 
 def _by_section(named: Iterator[tuple]) -> dict:
     found: dict = {}
-    for one, text in named:
+    for name, text in named:
         for place in sections_in(text):
-            found.setdefault(place, []).append(one)
+            found.setdefault(place, []).append(name)
     return found
 
 

@@ -162,7 +162,7 @@ def sections_of(app: Sphinx, page: str) -> list[tuple[str, str]]:
     """Address and title of every section of the second level."""
     sections = [item for title in app.env.tocs[page][:1] for part in title[1:] for item in part]
     references = [next(item.findall(nodes.reference)) for item in sections]
-    return [(one["anchorname"], one.astext()) for one in references]
+    return [(reference["anchorname"], reference.astext()) for reference in references]
 
 
 def contents(app: Sphinx, page: str) -> list[tuple[str, list[Entry]]]:
@@ -197,9 +197,9 @@ def lead_to_stories(app: Sphinx, doctree: nodes.document) -> None:
 
 def description_of(doctree: nodes.document | None) -> str:
     """The first paragraph of a page that is one of words, cut at a word."""
-    paragraphs = (one.astext() for one in doctree.findall(nodes.paragraph)) if doctree is not None else ()
+    paragraphs = (paragraph.astext() for paragraph in doctree.findall(nodes.paragraph)) if doctree is not None else ()
     least, most = (20, 80) if chinese.IS_CHINESE else (40, 160)
-    text = next((" ".join(one.split()) for one in paragraphs if len(one) > least), "")
+    text = next((" ".join(paragraph.split()) for paragraph in paragraphs if len(paragraph) > least), "")
     if re.search("[\u3400-\u9fff]", text[:most]):
         return text if len(text) <= most else f"{text[:most]}……"
     return text if len(text) <= 160 else text[:160].rsplit(" ", 1)[0] + " …"

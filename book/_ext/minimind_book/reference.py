@@ -96,12 +96,12 @@ def place(where: str) -> tuple[str, str, str]:
     if entry := corrections_by_number().get(where):
         heading = f"{entry.number} · {entry.claim}"
         return entry.path.relative_to(ROOT).as_posix(), heading, f"{entry.path.stem[:2]} · {plain(heading)}"
-    if chapter := next((one for one in chapters().values() if one.name == name), None):
+    if chapter := next((candidate for candidate in chapters().values() if candidate.name == name), None):
         file = f"{chapter.page}.ipynb"
         title = headings(file)[0]
         if heading and heading not in headings(file):  # what a lesson leaves out stands on a deeper page
-            deeper = [f"{page_of(one)}.ipynb" for one in all_deeper_of(chapter.page)]
-            file = next((one for one in deeper if heading in headings(one)), (deeper or [file])[0])
+            deeper = [f"{page_of(page)}.ipynb" for page in all_deeper_of(chapter.page)]
+            file = next((page for page in deeper if heading in headings(page)), (deeper or [file])[0])
         return file, heading or title, f"{chapter.number} · {plain(heading)}" if heading else title
     if not heading:
         raise ValueError(f"{where!r} is neither a chapter nor file#heading nor the number of a correction")
@@ -120,8 +120,8 @@ def in_language(file: str, heading: str) -> str:
     path = ROOT / file
     if not chinese.IS_CHINESE or not is_translated(path) or heading not in headings(file):
         return ""
-    told = headings(translation_of(path).relative_to(ROOT).as_posix())
-    return plain(told[headings(file).index(heading)])
+    translated = headings(translation_of(path).relative_to(ROOT).as_posix())
+    return plain(translated[headings(file).index(heading)])
 
 
 def spelled(where: str) -> tuple[str, str]:
@@ -130,7 +130,7 @@ def spelled(where: str) -> tuple[str, str]:
     section = in_language(file, heading) or plain(heading)
     if "#" not in where or where.startswith("book/"):
         return "", section
-    chapter = next(one for one in chapters().values() if one.name == where.partition("#")[0])
+    chapter = next(candidate for candidate in chapters().values() if candidate.name == where.partition("#")[0])
     return chinese.in_language(chapter.title), section
 
 

@@ -38,8 +38,8 @@ class _Section:
     def written(self) -> list:
         """[anchor, heading, text, code, names in bold]"""
         heading, text, code = (" ".join("".join(self.parts[kind]).split()) for kind in ("heading", "text", "code"))
-        bold = [one for one in (" ".join(part.split()).strip(" .。:：,，") for part in self.parts["bold"]) if one]
-        return [self.anchor, heading, text, code, [one for one in bold if len(one) <= MOST_OF_A_NAME]]
+        bold = [name for name in (" ".join(part.split()).strip(" .。:：,，") for part in self.parts["bold"]) if name]
+        return [self.anchor, heading, text, code, [name for name in bold if len(name) <= MOST_OF_A_NAME]]
 
 
 class _Article(HTMLParser):
@@ -106,7 +106,7 @@ def sections_of(html: str) -> list[list]:
     reader = _Article()
     reader.feed("".join(re.findall("<article.*</article>", html, re.DOTALL)))
     reader.close()
-    return [section for section in (one.written() for one in reader.sections) if any(section[1:])]
+    return [section for section in (part.written() for part in reader.sections) if any(section[1:])]
 
 
 def names_in(cell: str) -> list[str]:

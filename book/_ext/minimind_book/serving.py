@@ -80,8 +80,8 @@ def in_pages(texts: Mapping[str, Text], pages: int, size: int, most: int) -> lis
 
     def memory() -> Memory:
         parts: Memory = [None] * pages
-        for name, own in held.items():
-            for number, page in enumerate(own):
+        for name, taken in held.items():
+            for number, page in enumerate(taken):
                 parts[page] = Part(name, min(lengths[name] - number * size, size))
         return parts
 
@@ -117,7 +117,7 @@ def serving() -> Picture:
     ways = both_ways()
     rows = sum(len(moments) + 2 for _, moments in ways.values())
     [ax] = new_axes(height=rows * ROW / 72)
-    y, told = 0.0, []
+    y, sentences = 0.0, []
     for title, (size, moments) in ways.items():
         ax.text(0, y + 0.6, title, color=INK, fontsize=FONT, va="center")
         for step, memory in enumerate(moments):
@@ -125,11 +125,11 @@ def serving() -> Picture:
             ax.text(0.6, y + 0.6, str(step), color=INK, fontsize=FONT - 2, ha="right", va="center")
             for number, part in enumerate(memory):
                 draw(ax, 1.5 + number * size * (1 + GAP), y, size, part)
-        told.append(f"{title}: {', '.join(spelled(memory, size) for memory in moments)}.")
+        sentences.append(f"{title}: {', '.join(spelled(memory, size) for memory in moments)}.")
         y += 2
     ax.set(xlim=(0, 1.5 + POSITIONS * (1 + GAP)), ylim=(y, 0))
     ax.axis("off")
-    return picture(ax, alt=" ".join(told))
+    return picture(ax, alt=" ".join(sentences))
 
 
 def draw(ax: Axes, x: float, y: float, size: int, part: Part | None) -> None:

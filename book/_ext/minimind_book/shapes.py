@@ -133,7 +133,7 @@ def cells(chosen: Tensor, begins: list[int], width: int, height: int) -> str:
     )
 
 
-def told(step: Step) -> str:
+def caption(step: Step) -> str:
     """What a reader should see in a row, or nothing."""
     if step.name == "weights":
         weights = step.numbers[0, :, 0]  # [H, T]
@@ -161,7 +161,7 @@ class Shapes(SphinxDirective):
                 [
                     raw(f'<span style="color: var(--mm-{hue})">{name}</span>'),
                     raw(shape(step.letters, size)),
-                    raw(drawing(step, size, hue) + told(step)),
+                    raw(drawing(step, size, hue) + caption(step)),
                 ]
             )
         written = table(words()["titles"], rows)
@@ -175,7 +175,7 @@ def name_letters(app: Sphinx, doctree: nodes.document) -> None:
     """Give the letters in the table of letters the names that they have in the picture."""
     if app.env.docname != PAGE:
         return
-    letters = next(one for one in doctree.findall(nodes.table) if "shapes" not in one["classes"])
+    letters = next(found for found in doctree.findall(nodes.table) if "shapes" not in found["classes"])
     for row in letters.findall(nodes.row):
         for literal in list(row[0].findall(nodes.literal)):
             literal["sym"] = f' data-sym="{literal.astext()}"'

@@ -11,7 +11,7 @@ _SIGNS = re.compile(r"[,.;:!?)’”，。；：？！、）》]+")
 
 def _put(text: nodes.Text, words: str) -> None:
     """Words in place of a text; others on the page may be equal to it."""
-    at = next(place for place, one in enumerate(text.parent) if one is text)
+    at = next(place for place, sibling in enumerate(text.parent) if sibling is text)
     text.parent[at] = nodes.Text(words)
 
 

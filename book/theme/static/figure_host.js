@@ -40,7 +40,7 @@ function mountFigures(names) {
     if (!limits) return false;
     if (limits.of) return limits.of.includes(value);
     if (limits.each)
-      return Array.isArray(value) && value.length === now.length && value.every((one) => allows(limits.each, one));
+      return Array.isArray(value) && value.length === now.length && value.every((item) => allows(limits.each, item));
     const fits = limits.whole ? Number.isSafeInteger(value) : Number.isFinite(value);
     return fits && !(value < limits.from) && !(value > limits.to);
   }
@@ -76,7 +76,7 @@ function mountFigures(names) {
       },
       off(text, callback) {
         for (const name of text ? split(text) : [...listeners.keys()]) {
-          listeners.set(name, callback ? (listeners.get(name) || []).filter((one) => one !== callback) : []);
+          listeners.set(name, callback ? (listeners.get(name) || []).filter((listener) => listener !== callback) : []);
         }
       },
       save_changes() {},

@@ -15,7 +15,7 @@ globalThis.showFound = (() => {
     made.append(...children);
     return made;
   }
-  const filled = (text, values) => values.reduce((said, value) => said.replace("{}", value), text);
+  const filled = (text, values) => values.reduce((sentence, value) => sentence.replace("{}", value), text);
 
   // The words that were sought stand out in an excerpt.
   function marked(text, marks) {

@@ -44,8 +44,8 @@ globalThis.bookSearch = (() => {
   const keyOf = (text) => wordsOf(text).map(stemOf).join(" ");
   const wordsOf = (text) => {
     const all = tokensOf(text.toLowerCase()).flatMap((word) => word.split("-"));
-    const said = all.filter((word) => !STOP.has(word) && !/^\d+\.?$/.test(word));
-    return said.length ? said : all;
+    const content = all.filter((word) => !STOP.has(word) && !/^\d+\.?$/.test(word));
+    return content.length ? content : all;
   };
   const times = (text, pattern) => (text.match(pattern) ?? []).length;
 
@@ -81,7 +81,7 @@ globalThis.bookSearch = (() => {
         bold: bold.map(keyOf),
       })),
     );
-    const length = sections.reduce((sum, one) => sum + one.text.length, 0) / sections.length;
+    const length = sections.reduce((sum, section) => sum + section.text.length, 0) / sections.length;
     const known = terms.map(([names, meaning, page, anchor]) => ({
       names,
       keys: names.map(keyOf),
@@ -92,23 +92,30 @@ globalThis.bookSearch = (() => {
     let vocabulary;
     const allWords = () =>
       (vocabulary ??= new Set(
-        [...sections.map((one) => `${one.names} ${one.text}`), ...known.map((one) => one.names.join(" ").toLowerCase())]
+        [
+          ...sections.map((section) => `${section.names} ${section.text}`),
+          ...known.map((term) => term.names.join(" ").toLowerCase()),
+        ]
           .join(" ")
           .match(/[a-z]{4,}/g),
       ));
     const counted = (source) => {
       const pattern = new RegExp(source, "g");
-      return sections.map((one) => [times(one.names, pattern), times(one.text, pattern), times(one.code, pattern)]);
+      return sections.map((section) => [
+        times(section.names, pattern),
+        times(section.text, pattern),
+        times(section.code, pattern),
+      ]);
     };
     const isSomewhere = (counts) => counts.some((three) => three.some(Boolean));
-    const nameHas = (pattern) => known.some((one) => one.names.some((name) => pattern.test(name.toLowerCase())));
+    const nameHas = (pattern) => known.some((term) => term.names.some((name) => pattern.test(name.toLowerCase())));
 
     // Chinese has no spaces: what stands nowhere as a whole is cut into the longest parts that do.
     function parted(run) {
       const found = [];
       for (let begin = 0; begin < run.length;) {
         let end = run.length;
-        const occurs = (part) => STOP.has(part) || sections.some((one) => one.text.includes(part));
+        const occurs = (part) => STOP.has(part) || sections.some((section) => section.text.includes(part));
         while (end > begin + 1 && !occurs(run.slice(begin, end))) end--;
         if (end > begin + 1 && !STOP.has(run.slice(begin, end))) found.push(run.slice(begin, end));
         begin = end;
@@ -120,9 +127,9 @@ globalThis.bookSearch = (() => {
     function sought(word) {
       const exact = { word, weight: 1, source: whole(word) };
       const tried = [exact, { word, weight: STEP, source: begun(word) }];
-      for (const one of tried) {
-        one.counts = counted(one.source);
-        if (isSomewhere(one.counts) || nameHas(new RegExp(one.source))) return [one];
+      for (const form of tried) {
+        form.counts = counted(form.source);
+        if (isSomewhere(form.counts) || nameHas(new RegExp(form.source))) return [form];
       }
       if (isHan(word)) return word.length > 2 ? parted(word).flatMap(sought) : [exact];
       if (!/^[a-z]{4,}$/.test(word)) return [exact];
@@ -136,13 +143,13 @@ globalThis.bookSearch = (() => {
     // The terms of that name, or of a name that begins so, by the place that explains them.
     function termsOf(key, typed) {
       const found = new Map();
-      for (const one of known) {
-        const begin = key.length > 2 ? one.keys.filter((name) => name.startsWith(key)) : [];
-        const spelled = one.names.some((name) => name.toLowerCase() === typed); // activation is not activations
-        const same = spelled ? 1.2 : Number(one.keys.includes(key));
+      for (const entry of known) {
+        const begin = key.length > 2 ? entry.keys.filter((name) => name.startsWith(key)) : [];
+        const spelled = entry.names.some((name) => name.toLowerCase() === typed); // activation is not activations
+        const same = spelled ? 1.2 : Number(entry.keys.includes(key));
         const share = Math.max(same, ...begin.map((name) => (key.length / name.length) ** 2));
-        const place = `${one.page}#${one.anchor}`;
-        if (share > (found.get(place)?.share ?? 0)) found.set(place, { ...one, share });
+        const place = `${entry.page}#${entry.anchor}`;
+        if (share > (found.get(place)?.share ?? 0)) found.set(place, { ...entry, share });
       }
       return new Map([...found].sort(([, a], [, b]) => b.share - a.share));
     }
@@ -151,7 +158,7 @@ globalThis.bookSearch = (() => {
       const notes = /^\s*(00[0134])\s*(RoPE|GQA|KV|RMS|mask|MoE)?\s*§?\s*(Q\d+|\d(?:\.\d+)?)?\s*$/i.exec(query);
       if (notes) {
         const anchor = ["notes", ...notes.slice(1)].filter(Boolean).join("-").toLowerCase().replace(".", "-");
-        const row = sections.find((one) => one.anchor === anchor);
+        const row = sections.find((section) => section.anchor === anchor);
         if (row) return { results: [result({ ...row, heading: query.trim() }, [], "")], instead: [] };
       }
       const words = wordsOf(query);
@@ -161,85 +168,85 @@ globalThis.bookSearch = (() => {
       const typed = asked.filter((word) => words.some((part) => word.split("-").includes(part)));
       let parts = (typed.length ? typed : words).flatMap(sought);
       if (!parts.length) return { results: [], instead: [] };
-      const key = parts.some((one) => one.instead)
-        ? keyOf(parts.map((one) => one.instead ?? one.word).join(" "))
+      const key = parts.some((part) => part.instead)
+        ? keyOf(parts.map((part) => part.instead ?? part.word).join(" "))
         : keyOf(query);
       const explained = termsOf(key, lower);
       // A word that stands nowhere but is another name of something: what is found is that.
-      const isFound = (one) => one.counts && isSomewhere(one.counts);
+      const isFound = (part) => part.counts && isSomewhere(part.counts);
       const [term] = explained.values();
       if (term && !parts.some(isFound))
         parts = term.names.map((name) => wordsOf(name).flatMap(sought)).find((all) => all.every(isFound)) ?? parts;
-      const near = parts.map((one) => one.source).join("[-_\\s]*");
+      const near = parts.map((part) => part.source).join("[-_\\s]*");
       const phrase = parts.length > 1 ? new RegExp(near, "g") : null;
       const rarity = parts.map(({ counts }) => {
         const having = counts?.filter((three) => three.some(Boolean)).length ?? 0;
         return Math.log(1 + sections.length / (having + 1));
       });
-      const all = rarity.reduce((sum, one) => sum + one, 0);
+      const all = rarity.reduce((sum, value) => sum + value, 0);
 
-      const scored = sections.map((one, number) => {
+      const scored = sections.map((section, number) => {
         let score = 0;
         let met = 0;
         parts.forEach(({ counts, weight }, at) => {
           if (!counts) return;
-          const [named, said, shown] = counts[number];
-          if (!named && !said && !shown) return;
+          const [named, written, shown] = counts[number];
+          if (!named && !written && !shown) return;
           met += rarity[at];
-          const many = said + 0.2 * shown;
-          const filled = many / (many + 0.6 + 0.6 * (one.text.length / length));
+          const many = written + 0.2 * shown;
+          const filled = many / (many + 0.6 + 0.6 * (section.text.length / length));
           score += weight * rarity[at] * (filled + 1.5 * Boolean(named));
         });
         score *= (met / all) ** 2;
         if (phrase && met) {
-          const together = times(one.text, phrase) + 0.2 * times(one.code, phrase);
-          score += all * (together / (together + 1) + 1.5 * phrase.test(one.names));
+          const together = times(section.text, phrase) + 0.2 * times(section.code, phrase);
+          score += all * (together / (together + 1) + 1.5 * phrase.test(section.names));
           phrase.lastIndex = 0;
         }
         // a heading that says little else, and what this section explains
-        const share = all && one.key ? Math.min(1, key.length / one.key.length) : 0;
+        const share = all && section.key ? Math.min(1, key.length / section.key.length) : 0;
         if (parts.every((_, at) => parts[at].counts?.[number][0])) score += 2 * all * share;
         // "Why does it repeat?" is more than its one word that is no stop word
-        if (asked.length > words.length && one.asked === asked.join(" ")) score += 8 * all;
-        if (one.key === key) score += (one.isTop ? 10 : 4) * all;
-        if (one.bold.includes(key)) score += 3 * all;
-        const term = explained.get(`${one.page}#${one.anchor}`);
+        if (asked.length > words.length && section.asked === asked.join(" ")) score += 8 * all;
+        if (section.key === key) score += (section.isTop ? 10 : 4) * all;
+        if (section.bold.includes(key)) score += 3 * all;
+        const term = explained.get(`${section.page}#${section.anchor}`);
         if (term) score += 8 * term.share * (all || 1);
         // the tables name everything, too
-        if (/reference\/(?:notes|sources|corr)/.test(one.page)) score /= 8;
-        if (/^(?:exercise|quiz|练习|测验)/.test(one.heading.toLowerCase())) score /= 2;
+        if (/reference\/(?:notes|sources|corr)/.test(section.page)) score /= 8;
+        if (/^(?:exercise|quiz|练习|测验)/.test(section.heading.toLowerCase())) score /= 2;
         // The corrections of the notes quote everything, so they come last.
-        return { one, score, term, isLast: one.page.startsWith("chapters/C"), share: met / all };
+        return { section, score, term, isLast: section.page.startsWith("chapters/C"), share: met / all };
       });
-      scored.sort((a, b) => a.isLast - b.isLast || b.score - a.score || a.one.place - b.one.place);
+      scored.sort((a, b) => a.isLast - b.isLast || b.score - a.score || a.section.place - b.section.place);
       const isWhole = scored.some(({ share }) => share === 1);
       const taken = new Map();
-      const best = scored.filter(({ one, score, term, share }) => {
+      const best = scored.filter(({ section, score, term, share }) => {
         // where some have all words, those with the lesser part of them are noise
         if (!(score > 0) || (isWhole && !term && share < 0.5)) return false;
-        taken.set(one.page, (taken.get(one.page) ?? 0) + 1);
-        return taken.get(one.page) <= OF_A_PAGE;
+        taken.set(section.page, (taken.get(section.page) ?? 0) + 1);
+        return taken.get(section.page) <= OF_A_PAGE;
       });
       return {
-        results: best.slice(0, MOST).map(({ one, term }) => result(one, parts, lower, term)),
+        results: best.slice(0, MOST).map(({ section, term }) => result(section, parts, lower, term)),
         instead: parts.flatMap(({ word, instead }) => (instead ? [[word, instead]] : [])),
       };
     }
 
     // An excerpt is what the glossary says, or the text around the first place with all that was typed, or with the
     // rarest of its words; of code only where the text does not say it.
-    function result(one, parts, typed, term) {
+    function result(section, parts, typed, term) {
       const patterns = parts.map(({ source }) => source);
       const marks = [...(typed ? [escaped(typed)] : []), ...patterns];
       const at = (text, sources) =>
         sources.map((source) => text.search(new RegExp(source))).find((place) => place >= 0);
-      const address = `${one.page}.html${one.isTop ? "" : `#${one.anchor}`}`;
-      const head = { address, page: one.page, title: one.title, heading: one.heading, marks };
+      const address = `${section.page}.html${section.isTop ? "" : `#${section.anchor}`}`;
+      const head = { address, page: section.page, title: section.title, heading: section.heading, marks };
       if (term) return { ...head, excerpt: term.meaning, term: term.names[0] };
-      const inText = at(one.text, marks);
-      const source = inText === undefined && at(one.code, marks) !== undefined ? "code" : "text";
-      const whole = source === "code" ? one.shown : one.said;
-      const first = (source === "code" ? at(one.code, marks) : inText) ?? 0;
+      const inText = at(section.text, marks);
+      const source = inText === undefined && at(section.code, marks) !== undefined ? "code" : "text";
+      const whole = source === "code" ? section.shown : section.said;
+      const first = (source === "code" ? at(section.code, marks) : inText) ?? 0;
       // Chinese has no spaces to cut at, or far apart.
       const begin = first < 100 ? 0 : Math.min(whole.indexOf(" ", first - 100) + 1 || first, first);
       const end =

@@ -86,13 +86,13 @@
   const openAtFirst = new Map(folds.map((fold) => [fold, fold.open]));
   function setView(name) {
     root.dataset.view = name;
-    switches.forEach((one) => one.setAttribute("aria-pressed", one.dataset.view === name));
+    switches.forEach((toggle) => toggle.setAttribute("aria-pressed", toggle.dataset.view === name));
     folds.forEach((fold) => (fold.open = name === "code" || openAtFirst.get(fold)));
   }
   // What stands at the top of the screen stays there.
   function changeView(name) {
     const mark = all("article :is(h2, h3, p, figure)").find(
-      (one) => one.checkVisibility() && one.getBoundingClientRect().top > 60,
+      (part) => part.checkVisibility() && part.getBoundingClientRect().top > 60,
     );
     const before = mark?.getBoundingClientRect().top;
     root.style.overflowAnchor = "none"; // the browser would make up for it a second time
@@ -106,10 +106,10 @@
     };
     back();
   }
-  switches.forEach((one) =>
-    one.addEventListener("click", () => {
-      kept.write("view", one.dataset.view);
-      changeView(one.dataset.view);
+  switches.forEach((toggle) =>
+    toggle.addEventListener("click", () => {
+      kept.write("view", toggle.dataset.view);
+      changeView(toggle.dataset.view);
     }),
   );
   if (switches.length) setView(root.dataset.view);
@@ -226,11 +226,11 @@
   // What scrolls sideways can be reached with the keyboard, and nothing else of the kind takes a Tab stop. It shows the
   // sides at which it goes on.
   const scrollers = "pre, .math, .scroll";
-  function tellSides(one) {
-    const right = one.scrollWidth - one.clientWidth - one.scrollLeft > 1;
-    const sides = [one.scrollLeft > 1 && "left", right && "right"].filter(Boolean);
-    if (sides.length) one.dataset.more = sides.join(" ");
-    else delete one.dataset.more;
+  function tellSides(box) {
+    const right = box.scrollWidth - box.clientWidth - box.scrollLeft > 1;
+    const sides = [box.scrollLeft > 1 && "left", right && "right"].filter(Boolean);
+    if (sides.length) box.dataset.more = sides.join(" ");
+    else delete box.dataset.more;
   }
   const sized = new ResizeObserver((entries) =>
     entries.forEach(({ target }) => {
@@ -239,13 +239,13 @@
       tellSides(target);
     }),
   );
-  all(scrollers).forEach((one) => sized.observe(one));
+  all(scrollers).forEach((box) => sized.observe(box));
   document.addEventListener("scroll", ({ target }) => target.matches?.(scrollers) && tellSides(target), true);
 
   // "/" goes to the search.
   addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.target.closest("input, textarea, [contenteditable]")) return;
-    const field = all("input[type=search]").find((one) => one.checkVisibility());
+    const field = all("input[type=search]").find((input) => input.checkVisibility());
     if (!field) return;
     event.preventDefault();
     field.focus();
@@ -285,9 +285,9 @@
   let lit = [];
   function light(event) {
     const name = event.type.endsWith("out") ? null : event.target.closest?.("[data-sym]")?.dataset.sym;
-    lit.forEach((one) => one.classList.remove("mm-lit"));
+    lit.forEach((symbol) => symbol.classList.remove("mm-lit"));
     lit = name ? all(`[data-sym="${CSS.escape(name)}"]`) : [];
-    lit.forEach((one) => one.classList.add("mm-lit"));
+    lit.forEach((symbol) => symbol.classList.add("mm-lit"));
   }
   ["pointerover", "pointerout", "focusin", "focusout"].forEach((type) => document.addEventListener(type, light));
 
@@ -496,10 +496,10 @@
     const chapters = parsed(face.dataset.chapters, {});
     const read = Object.values(chaptersRead);
     for (const [part, count] of Object.entries(chapters)) {
-      const share = Math.min(1, read.filter((one) => one === part).length / count);
+      const share = Math.min(1, read.filter((readPart) => readPart === part).length / count);
       face.querySelector(`[data-part="${part}"]`).style.setProperty("--read", `${Math.round(100 * share)}%`);
     }
-    const count = Object.values(chapters).reduce((sum, one) => sum + one, 0);
+    const count = Object.values(chapters).reduce((sum, value) => sum + value, 0);
     face.hidden = !read.length;
     face.querySelector("p").textContent = words.read.replace("{}", Math.min(read.length, count)).replace("{}", count);
   });

@@ -16,7 +16,7 @@ const AT_FIRST = { temperature: TEMPERATURE, topK: 0, topP: 1 };
 /** @type {(session: any) => string} */
 export function addressOf(session) {
   const { ids, selected, written, silenced, zoom, target, isAgainst, settings, pinned } = session;
-  const said = {
+  const fields = {
     ids: listed(ids),
     by: listed(written),
     at: selected === ids.length - 1 ? "" : `${selected}`,
@@ -28,7 +28,7 @@ export function addressOf(session) {
     pin: pinned ? listed(pinned.ids) : "",
     without: pinned ? listed(pinned.silenced, "_") : "",
   };
-  return addressWith(said, session);
+  return addressWith(fields, session);
 }
 
 /**
@@ -37,11 +37,11 @@ export function addressOf(session) {
  */
 export function readAddress(hash, data) {
   const { num_hidden_layers: L, num_attention_heads: H, vocab_size: V } = data.config;
-  const said = new URLSearchParams(hash);
-  const numbers = (name, below) => numbersIn(said.get(name), below);
+  const fields = new URLSearchParams(hash);
+  const numbers = (name, below) => numbersIn(fields.get(name), below);
   const textIn = (name) => numbers(name, V).slice(0, data.most - 1);
   const silentIn = (name) => {
-    const keys = (said.get(name) || "").split("_").map((key) => key.split("."));
+    const keys = (fields.get(name) || "").split("_").map((key) => key.split("."));
     const fits = ([layer, part]) => isBelow(layer, L) && (part === "feed" || isBelow(part, H));
     return new Set(keys.filter((key) => key.length === 2 && fits(key)).map((key) => key.join(".")));
   };
@@ -49,9 +49,9 @@ export function readAddress(hash, data) {
   const ids = textIn("ids");
   if (!ids.length) return null;
 
-  const opened = (said.get("open") || "").split(".").filter(Boolean);
+  const opened = (fields.get("open") || "").split(".").filter(Boolean);
   const pinned = textIn("pin");
-  const isChat = Boolean(data.chat) && said.has("chat");
+  const isChat = Boolean(data.chat) && fields.has("chat");
   return {
     ids,
     selected: numbers("at", ids.length)[0] ?? ids.length - 1,
@@ -59,10 +59,10 @@ export function readAddress(hash, data) {
     silenced: silentIn("silent"),
     zoom: partNamed(opened, { head: [L, H], feed: [L], block: [L] }, 0),
     target: numbers("who", V)[0] ?? null,
-    isAgainst: said.has("rather"),
-    settings: settingsIn(said.get("draw"), AT_FIRST),
+    isAgainst: fields.has("rather"),
+    settings: settingsIn(fields.get("draw"), AT_FIRST),
     pin: pinned.length ? { ids: pinned, silenced: silentIn("without") } : null,
     isChat,
-    typed: isChat ? said.get("chat") : undefined,
+    typed: isChat ? fields.get("chat") : undefined,
   };
 }

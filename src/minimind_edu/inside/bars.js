@@ -24,7 +24,7 @@ export function createBars(words, session, chip, data, reader, door) {
 
   /** The share of a token among those that were told: { p, isLess: whether it is only known to be less }. */
   function shareIn(top, id) {
-    const known = top.find(([one]) => one === id);
+    const known = top.find(([token]) => token === id);
     return { p: (known ?? top.at(-1))[1], isLess: !known };
   }
 
@@ -123,8 +123,8 @@ export function createWho(words, session, chip, isMixture, door) {
       lineOf(words.others(others.length), together, most, null),
     );
     const total = signed(written.logit);
-    const said = against === null ? words.aboveMean(total) : words.aboveOther(total, times(written.logit));
-    sum.textContent = `${said}${words.exact}`;
+    const sentence = against === null ? words.aboveMean(total) : words.aboveOther(total, times(written.logit));
+    sum.textContent = `${sentence}${words.exact}`;
     other.set(against === null ? words.compare : words.compareMean);
   }
 

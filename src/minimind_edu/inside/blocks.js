@@ -14,8 +14,8 @@ const NEEDED = 3; // heads that are named after a trial, at most
 const LEAST_LOSS = 0.05; // of ln p: without a head that is needed it falls by more
 
 /** The map of a head: a point for each pair of tokens, the strongest of a square where there are too many. */
-function paint(canvas, told, place, [red, green, blue]) {
-  const count = told.length;
+function paint(canvas, positions, place, [red, green, blue]) {
+  const count = positions.length;
   const size = Math.max(1, Math.min(count, EDGE));
   const columns = Uint8Array.from({ length: count }, (_, x) => Math.floor((x * size) / count));
   if (canvas.width !== size) canvas.width = canvas.height = size;
@@ -24,7 +24,7 @@ function paint(canvas, told, place, [red, green, blue]) {
   const points = new Uint32Array(image.data.buffer); // a point at once, its lowest byte first, as all browsers have it
   const color = (blue << 16) | (green << 8) | red;
   for (let y = 0; y < count; y++) {
-    const [bytes, row] = [readBy(told[y], place), columns[y] * size];
+    const [bytes, row] = [readBy(positions[y], place), columns[y] * size];
     for (let x = 0; x < bytes.length; x++) {
       const at = row + columns[x];
       if (bytes[x] >= LEAST_BYTE && bytes[x] > points[at] >>> 24) points[at] = (bytes[x] << 24) | color;
@@ -42,12 +42,12 @@ function createSquare(words, session, place, look) {
 
   /** Paint the map if it is in sight and there is more to show than last time. */
   function drawMap(rgb, isWanted = isSeen) {
-    const { told } = session;
-    const isSame = painted.last === told.at(-1) && painted.count === told.length && painted.rgb === rgb;
+    const { told: positions } = session;
+    const isSame = painted.last === positions.at(-1) && painted.count === positions.length && painted.rgb === rgb;
     const isEarly = (session.isBusy || session.isPlaying) && performance.now() - painted.at < BETWEEN;
     if (!isWanted || isSame || isEarly || !session.sees(layer)) return;
-    painted = { last: told.at(-1), count: told.length, rgb, at: performance.now() };
-    paint(canvas, told, place, rgb);
+    painted = { last: positions.at(-1), count: positions.length, rgb, at: performance.now() };
+    paint(canvas, positions, place, rgb);
   }
   const see = (isIn) => (isSeen = isIn);
   return { root, push, need, draw, drawMap, see };
@@ -91,16 +91,17 @@ export function createBlocks(words, session, chip, data, look, door) {
     note,
     silent,
     h("div", { class: "st-presses" }, tryAll, tried),
-    blocks.map((one) => one.root),
+    blocks.map((block) => block.root),
   );
   let colors = null;
   const see = (entries) => {
-    for (const { target: seen, isIntersecting } of entries) every.find((one) => one.root === seen).see(isIntersecting);
+    for (const { target: seen, isIntersecting } of entries)
+      every.find((head) => head.root === seen).see(isIntersecting);
     drawMaps();
   };
   const observer = new IntersectionObserver(see, { rootMargin: "200px" });
-  every.forEach((one) => observer.observe(one.root));
-  const drawMaps = () => colors && session.told.length && every.forEach((one) => one.drawMap(colors.rgb));
+  every.forEach((head) => observer.observe(head.root));
+  const drawMaps = () => colors && session.told.length && every.forEach((head) => head.drawMap(colors.rgb));
 
   function drawSaying() {
     session.look("lens", { at: session.selected }, (lens) =>
@@ -139,14 +140,14 @@ export function createBlocks(words, session, chip, data, look, door) {
     root.dataset.tried = Boolean(trial);
     tryAll.root.disabled = session.isBusy;
     const isOf = [trial, trial?.found.length, trial?.isGoing];
-    if (isOf.every((one, i) => one === drawnTrial[i])) return;
+    if (isOf.every((value, i) => value === drawnTrial[i])) return;
     drawnTrial = isOf;
     tryAll.set(trial?.isGoing ? words.stopTrying : words.tryAll);
     if (!trial) return fill(tried);
     const all = Math.log(session.now.top.find(([id]) => id === trial.token)[1]);
     const losses = new Map(trial.found.map(({ layer, head, without }) => [blocks[layer].heads[head], all - without]));
     const most = Math.max(0.7, ...[...losses.values()].map(Math.abs));
-    every.forEach((one) => one.need.draw(losses.get(one) ?? 0, most));
+    every.forEach((head) => head.need.draw(losses.get(head) ?? 0, most));
     const count = L * H - [...session.silenced].filter((key) => !key.endsWith("feed")).length;
     if (trial.found.length < count) return fill(tried, words.trying(trial.found.length, count, trial.isGoing));
     const needed = trial.found.filter(({ without }) => all - without > LEAST_LOSS);
@@ -166,11 +167,11 @@ export function createBlocks(words, session, chip, data, look, door) {
     const names = parts.slice(0, 4).map(({ part, layer, head }) => nameOf[part](layer + 1, head + 1));
     const onClick = () => session.silenceSome([...session.silenced], false);
     const back = h("button", { type: "button", class: "mm-link", onClick }, words.bringBack);
-    const said = words.silent(names, parts.length - names.length);
-    if (silent.dataset.said === said) return;
-    silent.dataset.said = said;
+    const sentence = words.silent(names, parts.length - names.length);
+    if (silent.dataset.said === sentence) return;
+    silent.dataset.said = sentence;
     silent.hidden = !parts.length;
-    fill(silent, parts.length ? [said, back] : null);
+    fill(silent, parts.length ? [sentence, back] : null);
   }
 
   let [shown, waiting] = [null, null];
@@ -185,7 +186,7 @@ export function createBlocks(words, session, chip, data, look, door) {
     drawMaps();
     clearTimeout(waiting);
     waiting = setTimeout(() => session.isUnsettled || session.isPlaying || drawAll(), RESTED);
-    every.forEach((one) => one.draw());
+    every.forEach((head) => head.draw());
     blocks.forEach(({ name, feed }, layer) => {
       name.setAttribute("aria-expanded", isSamePart(session.zoom, { part: "block", layer }));
       feed.setAttribute("aria-expanded", isSamePart(session.zoom, { part: "feed", layer }));
@@ -200,7 +201,7 @@ export function createBlocks(words, session, chip, data, look, door) {
   const paintWith = (found) => ((colors = found), draw());
   const rowOf = ({ layer }) => blocks[layer].root;
   /** Those out of sight, too: who prints the page, or keeps a picture, sees all of it. */
-  const drawAll = () => colors && session.told.length && every.forEach((one) => one.drawMap(colors.rgb, true));
+  const drawAll = () => colors && session.told.length && every.forEach((head) => head.drawMap(colors.rgb, true));
   root.addEventListener("mm-picture", drawAll);
   return { root, draw, drawAll, paintWith, rowOf };
 }

@@ -89,7 +89,10 @@ function cutterOf(contents) {
   if (!contents.length) return (text) => [text];
   const tokenOf = new Map([...contents].reverse()); // of two that are written alike, the first
   const longestFirst = [...tokenOf.keys()].sort((a, b) => b.length - a.length);
-  const pattern = new RegExp(longestFirst.map((one) => one.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")).join("|"), "gu");
+  const pattern = new RegExp(
+    longestFirst.map((content) => content.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")).join("|"),
+    "gu",
+  );
   return (text) => {
     const parts = [];
     let from = 0;
@@ -141,16 +144,16 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
     return splitting.reduce(
       (pieces, { first, everywhere, replace, bytes, split, behavior, invert }) => {
         if (first !== undefined)
-          return pieces.map((one, i) => {
-            const isDue = (everywhere || (isFirst && i === 0)) && !one.startsWith(first);
-            return isDue ? first + one : one;
+          return pieces.map((piece, i) => {
+            const isDue = (everywhere || (isFirst && i === 0)) && !piece.startsWith(first);
+            return isDue ? first + piece : piece;
           });
-        if (replace) return pieces.map((one) => replaced(one, replace));
-        if (bytes) return pieces.map((one) => Array.from(encoder.encode(one), (byte) => characters[byte]).join(""));
-        return pieces.flatMap((one) => {
-          const parts = cutBy(one, patterns.get(split));
-          const told = parts.map(([part, isFound]) => /** @type {[string, boolean]} */ ([part, isFound !== invert]));
-          return BEHAVIORS[behavior](told).filter(Boolean);
+        if (replace) return pieces.map((piece) => replaced(piece, replace));
+        if (bytes) return pieces.map((piece) => Array.from(encoder.encode(piece), (byte) => characters[byte]).join(""));
+        return pieces.flatMap((piece) => {
+          const parts = cutBy(piece, patterns.get(split));
+          const marked = parts.map(([part, isFound]) => /** @type {[string, boolean]} */ ([part, isFound !== invert]));
+          return BEHAVIORS[behavior](marked).filter(Boolean);
         });
       },
       text ? [text] : [],
@@ -196,7 +199,9 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
   }
 
   // As the library writes them: those that are looked for in a normalized text are normalized themselves.
-  const contentOf = new Map(added.map((one) => [one.id, one.normalized ? normalized(one.content) : one.content]));
+  const contentOf = new Map(
+    added.map((token) => [token.id, token.normalized ? normalized(token.content) : token.content]),
+  );
   const known = new Map(); // piece -> ids
   function idsOf(piece) {
     if (known.has(piece)) return known.get(piece);
@@ -213,7 +218,9 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
 
   const cutterFor = (isNormalized) =>
     cutterOf(
-      added.filter((one) => Boolean(one.normalized) === isNormalized).map((one) => [contentOf.get(one.id), one]),
+      added
+        .filter((token) => Boolean(token.normalized) === isNormalized)
+        .map((token) => [contentOf.get(token.id), token]),
     );
   const [cutRaw, cutNormalized] = [cutterFor(false), cutterFor(true)];
 
@@ -228,7 +235,7 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
 
   const textAnew = (id) => contentOf.get(id) ?? tokenOf.get(id) ?? `‹${id}›`;
   const bytesIn = (token) => {
-    const bytes = Array.from(token, (one) => byteOf.get(one));
+    const bytes = Array.from(token, (character) => byteOf.get(character));
     return bytes.includes(undefined) ? encoder.encode(token) : Uint8Array.from(bytes);
   };
   const fallenBack = (token) => (BYTE.test(token) ? parseInt(token.slice(3, 5), 16) : null);
@@ -267,12 +274,12 @@ export function createBpe({ model, added_tokens: added, normalizer, pre_tokenize
   function decode(ids) {
     return writing
       .reduce((tokens, { bytes, fallback, fuse, strip, count, replace, marks, atFirst }) => {
-        if (bytes) return [reader.decode(Uint8Array.from(tokens.flatMap((one) => [...bytesIn(one)])))];
+        if (bytes) return [reader.decode(Uint8Array.from(tokens.flatMap((token) => [...bytesIn(token)])))];
         if (fallback) return withoutFallback(tokens);
         if (fuse) return [tokens.join("")];
-        if (replace) return tokens.map((one) => replaced(one, replace));
-        if (marks) return tokens.map((one, i) => spaced(one, marks, atFirst && i === 0));
-        return tokens.map((one) => withoutStart(one, strip, count));
+        if (replace) return tokens.map((token) => replaced(token, replace));
+        if (marks) return tokens.map((token, i) => spaced(token, marks, atFirst && i === 0));
+        return tokens.map((token) => withoutStart(token, strip, count));
       }, ids.map(textAnew))
       .join("");
   }

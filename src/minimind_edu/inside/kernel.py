@@ -120,21 +120,21 @@ class Kernel:
         except Exception:
             self._forget()  # it may have been read in part
             raise
-        told = [{"at": known - 1, "next": self._following(known - 1, self._next(known - 1))}] if known else []
-        told += [self._told(at) for at in range(known, len(ids))]
-        self.send({"did": "read", "run": message["run"], "told": told}, [])
+        positions = [{"at": known - 1, "next": self._following(known - 1, self._next(known - 1))}] if known else []
+        positions += [self._told(at) for at in range(known, len(ids))]
+        self.send({"did": "read", "run": message["run"], "told": positions}, [])
         self.send({"did": "ready", "run": message["run"]}, [])
 
     def _become(self, ids: list[int], silenced: set[str]) -> None:
         """Read this text, and no more than that takes: as in reading.js."""
         pairs = enumerate(zip(ids, self.ids, strict=False))
-        same = next((at for at, (one, other) in pairs if one != other), min(len(ids), len(self.ids)))
+        same = next((at for at, (now, before) in pairs if now != before), min(len(ids), len(self.ids)))
         first = min((int(key.partition(".")[0]) for key in silenced ^ self.silenced), default=len(self.caches))
         del self.kept[same:]
         self.ids, self.silenced = ids, silenced
         self.caches = [_of_first(cache, same) for cache in self.caches[:first]] + self._new_caches()[first:]
         if same and first < len(self.caches):
-            self._keep(self.kept, torch.stack([one.streams[first] for one in self.kept]), first)
+            self._keep(self.kept, torch.stack([token.streams[first] for token in self.kept]), first)
         if same < len(ids):
             x = self._embedded(ids[same:])
             new = [Kept([stream]) for stream in x]
@@ -143,18 +143,18 @@ class Kernel:
 
     def _keep(self, tokens: list[Kept], x: Tensor, first: int) -> None:
         """Read on, and keep of these tokens what passes from block `first` on; x: their streams [S, E] before it."""
-        for one in tokens:
-            del one.streams[first + 1 :]
-            for parts in (one.middles, one.heads, one.weights, one.routes):
+        for token in tokens:
+            del token.streams[first + 1 :]
+            for parts in (token.middles, token.heads, token.weights, token.routes):
                 del parts[first:]
         for passed in passing(self.model, x, self.silenced, first, self.caches):
             start = passed.weights.shape[2] - len(tokens)
-            for i, one in enumerate(tokens):
-                one.streams.append(passed.output[i])
-                one.middles.append(passed.middle[i])
-                one.heads.append(passed.heads[i])
-                one.weights.append(passed.weights[i, :, : start + i + 1])
-                one.routes.append(passed.route and _route(passed.route, i))
+            for i, token in enumerate(tokens):
+                token.streams.append(passed.output[i])
+                token.middles.append(passed.middle[i])
+                token.heads.append(passed.heads[i])
+                token.weights.append(passed.weights[i, :, : start + i + 1])
+                token.routes.append(passed.route and _route(passed.route, i))
 
     def _next(self, at: int) -> Tensor:
         """The probabilities [V] of what comes after a position."""
@@ -204,8 +204,8 @@ class Kernel:
             pushes = (heads.float() * (out.T @ direction)).view(config.num_attention_heads, -1).sum(-1)
             feed = (output - middle).float() @ direction
             blocks.append({"heads": pushes.tolist(), "feed": feed.item()})
-        own = (kept.streams[0].float() @ direction).item()
-        return {"logit": (final @ direction).item(), "embedding": own, "blocks": blocks}
+        embedding = (kept.streams[0].float() @ direction).item()
+        return {"logit": (final @ direction).item(), "embedding": embedding, "blocks": blocks}
 
     @torch.no_grad()
     def neurons(self, at: int, layer: int) -> dict[str, Any]:
@@ -231,7 +231,7 @@ class Kernel:
 
     def maps(self, layer: int, **place: int) -> Tensor:
         """What the heads of a block read at each position `from` one on: [H, T] bytes for T positions, joined."""
-        return torch.cat([one.weights[layer].flatten() for one in self.kept[place["from"] :]])
+        return torch.cat([token.weights[layer].flatten() for token in self.kept[place["from"] :]])
 
     def draw(self, at: int, settings: dict[str, float]) -> int:
         """A token after a position, drawn."""
@@ -253,7 +253,7 @@ class Kernel:
 
     def without(self, at: int, token: int, layer: int, head: int) -> float:
         """ln p of a token after a position, without this head: from its block on the text is read again."""
-        before = torch.stack([one.streams[layer] for one in self.kept[: at + 1]])
+        before = torch.stack([kept.streams[layer] for kept in self.kept[: at + 1]])
         final = self._final(before, self.silenced | {f"{layer}.{head}"}, layer)
         return self._logits(final).log_softmax(-1)[token].item()
 

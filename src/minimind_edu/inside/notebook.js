@@ -35,7 +35,10 @@ function createKernelRunner(model, { num_hidden_layers: L, num_attention_heads: 
       asked.delete(message.key);
       resolve?.(buffers.length ? inBytes[what](bytesOfView(buffers[0]), place) : message.answer);
     } else if (message.did === "read" && message.run === run) {
-      hear({ ...message, told: message.told.map((one) => ("top" in one ? { ...one, weights: [] } : one)) });
+      hear({
+        ...message,
+        told: message.told.map((position) => ("top" in position ? { ...position, weights: [] } : position)),
+      });
     } else if (message.did === "fail" || message.run === run) hear(message);
   }
   model.on("msg:custom", listen);

@@ -20,10 +20,10 @@ export function times(logit) {
   return ratio < 0.1 ? `1/${times(-logit)}` : ratio.toPrecision(2);
 }
 
-/** one: the unit of the smallest. @type {(count: number, one: string) => string} */
-export function bytesOf(count, one) {
+/** unit: the unit of the smallest. @type {(count: number, unit: string) => string} */
+export function bytesOf(count, unit) {
   const power = Math.min(3, Math.floor(Math.log2(Math.max(1, count)) / 10));
-  return `${(count / 1024 ** power).toFixed(power ? 1 : 0)} ${[one, "KiB", "MiB", "GiB"][power]}`;
+  return `${(count / 1024 ** power).toFixed(power ? 1 : 0)} ${[unit, "KiB", "MiB", "GiB"][power]}`;
 }
 
 /**

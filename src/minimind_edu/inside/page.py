@@ -244,7 +244,7 @@ def check(
     prefix = tokenizer.prefix if tokenizer else ()
     ids = (cases and cases[0][1]) or [*prefix, *((7919 * i) % V for i in range(CHECKED))]
     ids = ids[: min(CHECKED, model.config.max_position_embeddings)]
-    given, rounded = (one(torch.tensor([ids])).logits[0].float() for one in (model, stored))
+    given, rounded = (network(torch.tensor([ids])).logits[0].float() for network in (model, stored))
     values, likeliest = rounded[-1].topk(min(5, V))
     return {
         "ids": ids,
@@ -269,7 +269,7 @@ def page_html(code: Code, data: dict[str, Any], weights: Sequence[Path], languag
     font = _base64((FONTS / "sans.woff2").read_bytes())  # 22 kB, so that it looks as the book does
     faces = f'@font-face {{ font-family: "Book Sans"; src: url(data:font/woff2;base64,{font}); font-weight: 400 700; }}'
     styles = f"{faces}\n{shared_stylesheet()}{own_stylesheet(code.styles)}"
-    allowed = " ".join(f"'{_hash(one)}'" for one in scripts)
+    allowed = " ".join(f"'{_hash(source)}'" for source in scripts)
     policy = (
         f"default-src 'none'; script-src {allowed} 'wasm-unsafe-eval'; worker-src blob:; "
         f"style-src '{_hash(styles)}'; font-src data:; img-src data:; base-uri 'none'; form-action 'none'"
@@ -284,7 +284,7 @@ def page_html(code: Code, data: dict[str, Any], weights: Sequence[Path], languag
         f'<script type="application/json" id="data">{_json(data)}</script>\n'
         f'<script type="text/plain" id="step">{_base64(STEP.read_bytes())}</script>\n'
         f'<script type="text/plain" id="worker">"use strict";\n{_body(code.worker)}</script>\n'
-        + "".join(f"<script>{one}</script>\n" for one in scripts)
+        + "".join(f"<script>{source}</script>\n" for source in scripts)
     )
     for path in weights:
         with path.open("rb") as file:

@@ -117,7 +117,7 @@ def _properties() -> dict[str, str]:
 def _joined_cases() -> frozenset[str]:
     """Pairs of neighbors in what one character folds to, such as the two s of ß: the library finds ß with (?i:ss)."""
     folded = {chr(code).casefold() for code in range(sys.maxunicode + 1)}
-    return frozenset(one[at : at + 2] for one in folded for at in range(len(one) - 1))
+    return frozenset(text[at : at + 2] for text in folded for at in range(len(text) - 1))
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class _Set:
 
 def _union(sets: Iterable[_Set]) -> _Set:
     sets = list(sets)
-    inside = "".join(one.inside for one in sets if one.inside is not None)
-    apart = [one.source for one in sets if one.inside is None]
+    inside = "".join(charset.inside for charset in sets if charset.inside is not None)
+    apart = [charset.source for charset in sets if charset.inside is None]
     if not apart:
         return _Set.of(inside)
     both = [f"[{inside}]"] * bool(inside) + apart
@@ -195,11 +195,11 @@ class _Parser:
         while self.take("|"):
             branches.append(self.sequence(options))
         return _Part(
-            "|".join(one.source for one in branches),
-            any(one.can_be_empty for one in branches),
-            all(one.is_fixed for one in branches),
-            frozenset().union(*(one.heads for one in branches)),
-            frozenset().union(*(one.tails for one in branches)),
+            "|".join(branch.source for branch in branches),
+            any(branch.can_be_empty for branch in branches),
+            all(branch.is_fixed for branch in branches),
+            frozenset().union(*(branch.heads for branch in branches)),
+            frozenset().union(*(branch.tails for branch in branches)),
         )
 
     def sequence(self, options: _Options) -> _Part:
@@ -457,7 +457,7 @@ def _cases_of(character: str) -> str:
 
 def _check_folded(before: frozenset[str], after: frozenset[str]) -> None:
     """Refuse neighbors that one character may stand for where case is ignored: ß for ss."""
-    for one in before:
-        for other in after:
-            if one + other in _joined_cases():
-                raise PatternError(f"{one}{other} where case is ignored, which one character may stand for")
+    for left in before:
+        for right in after:
+            if left + right in _joined_cases():
+                raise PatternError(f"{left}{right} where case is ignored, which one character may stand for")

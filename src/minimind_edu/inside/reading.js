@@ -62,12 +62,12 @@ export function createReading(model) {
 
   /** Keep what a trace says of the blocks from `first` on. */
   function keep(at, { token, embedding, blocks }, first) {
-    const one = (kept[at] ??= { token, streams: [embedding], middles: [], weights: [], routes: [] });
+    const entry = (kept[at] ??= { token, streams: [embedding], middles: [], weights: [], routes: [] });
     for (let l = first; l < L; l++) {
-      one.streams[l + 1] = blocks[l].output;
-      one.middles[l] = blocks[l].middle;
-      one.routes[l] = blocks[l].route ?? null;
-      one.weights[l] = bytesOfHeads(blocks[l].weights, at + 1);
+      entry.streams[l + 1] = blocks[l].output;
+      entry.middles[l] = blocks[l].middle;
+      entry.routes[l] = blocks[l].route ?? null;
+      entry.weights[l] = bytesOfHeads(blocks[l].weights, at + 1);
     }
   }
 
@@ -155,9 +155,9 @@ export function createReading(model) {
     let final = null;
     for (let start = 0; start <= at; start += atOnce) {
       const some = kept.slice(start, Math.min(start + atOnce, at + 1));
-      const from = { layer, streams: some.map((one) => one.streams[layer]) };
+      const from = { layer, streams: some.map((entry) => entry.streams[layer]) };
       const { traces } = model.run(
-        some.map((one) => one.token),
+        some.map((entry) => entry.token),
         { ...options, from },
       );
       final = traces.at(-1).final;

@@ -15,11 +15,11 @@ export function createRouter(words, session, data, texts, colors) {
   let [layer, column] = [0, COLUMN];
 
   function draw() {
-    const { told, selected } = session;
+    const { told: positions, selected } = session;
     const width = root.clientWidth;
-    if (!width || !told.length || !told[0].routes[layer]) return;
+    if (!width || !positions.length || !positions[0].routes[layer]) return;
     const dense = globalThis.devicePixelRatio || 1;
-    column = Math.min(COLUMN, (width - NAMES) / told.length);
+    column = Math.min(COLUMN, (width - NAMES) / positions.length);
     Object.assign(canvas, { width: Math.round(width * dense), height: Math.round(N * EXPERT * dense) });
     Object.assign(canvas.style, { width: `${width}px`, height: `${N * EXPERT}px` });
     const { ink, faint, feed } = colors();
@@ -30,7 +30,7 @@ export function createRouter(words, session, data, texts, colors) {
     context.fillStyle = faint;
     for (let expert = 0; expert < N; expert++) context.fillText(words.expert(expert), 0, (expert + 0.5) * EXPERT);
     const gap = column > 4 ? 1 : 0;
-    told.forEach(({ routes }, at) => {
+    positions.forEach(({ routes }, at) => {
       const { probabilities, chosen } = routes[layer];
       for (let expert = 0; expert < N; expert++) {
         const isChosen = chosen.includes(expert);

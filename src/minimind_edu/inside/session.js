@@ -32,7 +32,9 @@ export function silentParts(silenced, { num_hidden_layers: L, num_attention_head
     const found = partsOf(layer, H).filter((key) => silenced.has(key));
     if (found.length > H) return [{ part: "block", layer }];
     const parts = found.map((key) => key.split(".")[1]);
-    return parts.map((one) => (one === "feed" ? { part: "feed", layer } : { part: "head", layer, head: Number(one) }));
+    return parts.map((part) =>
+      part === "feed" ? { part: "feed", layer } : { part: "head", layer, head: Number(part) },
+    );
   }).flat();
 }
 
@@ -65,8 +67,8 @@ export function createSession({ data, reader, runner }, changed) {
     const silenced = changes.silenced ?? session.silenced;
     const isSameModel = `${[...silenced].sort()}` === `${[...session.silenced].sort()}`;
     const isSameText = differs < 0 && ids.length === session.ids.length;
-    const { told, target, typed, before } = session;
-    const kept = { target, typed, before: silenced.size ? (before ?? told) : null };
+    const { told: positions, target, typed, before } = session;
+    const kept = { target, typed, before: silenced.size ? (before ?? positions) : null };
     const follows = isSameText ? kept : { target: null, typed: typedOf(ids), before: null };
     const begun = { selected: ids.length - 1, isBusy: true, trial: null, hasEnded: false, paused: null };
     Object.assign(session, begun, follows, changes, { ids });
@@ -211,14 +213,14 @@ export function createSession({ data, reader, runner }, changed) {
   /** Ask the worker about the text of now; use(answer) is called at once if it is known, and never for another text. */
   function look(what, place, use) {
     const key = `${what} ${Object.values(place)}`;
-    const { told, ids } = session;
+    const { told: positions, ids } = session;
     if (looks.has(key)) {
       if (looks.get(key) !== undefined) use(looks.get(key));
       return;
     }
     looks.set(key, undefined); // on its way
     runner.look(what, place).then((answer) => {
-      if (session.told !== told || session.ids !== ids) return;
+      if (session.told !== positions || session.ids !== ids) return;
       if (answer === null) looks.delete(key);
       else looks.set(key, answer);
       changed();
@@ -237,7 +239,7 @@ export function createSession({ data, reader, runner }, changed) {
   /** What the worker tells by itself. */
   function hear(message) {
     if (message.did === "read")
-      for (const one of message.told) session.told[one.at] = { ...session.told[one.at], ...one };
+      for (const position of message.told) session.told[position.at] = { ...session.told[position.at], ...position };
     if (message.did === "fail") session.failure = message.message;
     if (message.did === "ready") session.isBusy = false;
     changed();

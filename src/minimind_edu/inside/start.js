@@ -34,6 +34,6 @@ function hasTokens(data, reader, [text, expected]) {
  */
 export async function checked(words, data, reader, hasReader, runner, why) {
   const compared = hasReader ? data.check.texts : [];
-  const wrong = compared.filter((one) => !hasTokens(data, reader, one)).length;
+  const wrong = compared.filter((pair) => !hasTokens(data, reader, pair)).length;
   return words.checked({ ...(await comparedWithTorch(data, runner, why)), wrong, texts: compared.length, why });
 }

@@ -155,7 +155,7 @@ function createWatch(room, { config, rope, inner }, { traces, from, silenced = n
   const noter = (name, width) => (at) => note(name, room.vectors(at, traces.length, width), blocks());
   const noterOfVisit = (name, width) => (at, n) => note(name, room.vectors(at, n, width), visits[0]);
   function note(name, vectors, into) {
-    into.forEach((one, j) => (one[name] = vectors[j]));
+    into.forEach((trace, j) => (trace[name] = vectors[j]));
   }
 
   const follow = {
@@ -194,7 +194,7 @@ function createWatch(room, { config, rope, inner }, { traces, from, silenced = n
 
   /** After the last network of a mixture: what all of them add. */
   function addUp({ experts, shared: whole, route }) {
-    const parts = [...experts, ...whole].map((one) => one.fed);
+    const parts = [...experts, ...whole].map((network) => network.fed);
     return parts[0].map((_, i) => parts.reduce((sum, fed, e) => sum + (route.weights[e] ?? 1) * fed[i], 0));
   }
 
@@ -297,7 +297,7 @@ async function createStepModel({ config, tensors, rope: given }, module, most = 
     writeTexts(tokens.length, cache.length, logits === false ? 0 : tokens.length, cache.keys + 4 * layer);
     exports.read_tokens(tables.model, texts, scratch, 1);
     cache.length += tokens.length;
-    if (logits !== false) room.vectors(logitsAt, tokens.length, V).forEach((one, j) => (traces[j].logits = one));
+    if (logits !== false) room.vectors(logitsAt, tokens.length, V).forEach((vector, j) => (traces[j].logits = vector));
     return traces;
   }
 

@@ -37,9 +37,9 @@ export function createStream(words, session, chip, data) {
       column.style.height = `${(100 * all[l]) / largestSize}%`;
       column.dataset.isHere = String(l === layer || l === layer + 1);
     });
-    const told = words.sizes(fmt(all[0], 2), fmt(all[L], 2), L);
-    sizes.setAttribute("aria-label", told);
-    sizesNote.textContent = told;
+    const sentence = words.sizes(fmt(all[0], 2), fmt(all[L], 2), L);
+    sizes.setAttribute("aria-label", sentence);
+    sizesNote.textContent = sentence;
   }
 
   let drawn = { found: null, layer: null };

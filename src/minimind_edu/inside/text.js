@@ -59,8 +59,8 @@ export function createTokens(words, session, reader, looked, door) {
   const line = h("div", { class: "in-line", role: "group", "aria-label": words.tokens });
   const legend = h("p", { class: "mm-note in-legend" });
   const count = announcement("mm-note in-count");
-  const said = h("span", {});
-  const answer = h("p", { class: "in-answer", hidden: true }, h("b", {}, words.answer), said);
+  const answerText = h("span", {});
+  const answer = h("p", { class: "in-answer", hidden: true }, h("b", {}, words.answer), answerText);
   const pieces = h("p", { class: "mm-note in-pieces", hidden: true });
   const under = h("div", { class: "in-under" }, legend, count, door("tokens"));
   const root = h("div", { class: "in-tokens" }, answer, line, under, pieces);
@@ -83,16 +83,16 @@ export function createTokens(words, session, reader, looked, door) {
     const found = shown.map(({ text, kind }, at) => `${session.ids[at]} ${kind} ${text}`);
     const differs = found.findIndex((key, at) => key !== chips[at]?.key);
     const same = differs < 0 ? found.length : differs;
-    for (const { root: chip, begin } of chips.splice(same)) [chip, begin].forEach((one) => one?.remove());
+    for (const { root: chip, begin } of chips.splice(same)) [chip, begin].forEach((node) => node?.remove());
     for (let at = same; at < shown.length; at++) {
       const begin = beginsLine(shown[at - 1]?.text ?? "", shown[at].text) ? h("br", {}) : null;
       chips.push({ root: createChip(shown[at], at), begin, key: found[at], looks: "" });
       line.append(...[begin, chips[at].root].filter(Boolean));
     }
     const kinds = new Set(shown.map(({ kind }) => kind));
-    const said = ["part", "bytes"].filter((kind) => kinds.has(kind)).map((kind) => words.pieces[kind]);
-    pieces.hidden = !said.length;
-    setText(pieces, said.join(" "));
+    const notes = ["part", "bytes"].filter((kind) => kinds.has(kind)).map((kind) => words.pieces[kind]);
+    pieces.hidden = !notes.length;
+    setText(pieces, notes.join(" "));
     if (focused >= 0) chips[session.selected]?.root.focus({ preventScroll: true });
   }
 
@@ -100,12 +100,12 @@ export function createTokens(words, session, reader, looked, door) {
    * known: what was expected of the token, or null; part: percent of the color; isRead: which of the two colors;
    * isOther: whether the text that it is compared with has something else there.
    */
-  function describe(one, at, known, part, isRead, isOther) {
+  function describe(entry, at, known, part, isRead, isOther) {
     const [isSelected, isWritten] = [at === session.selected, session.written.has(at)];
     const looks = `${known?.probability} ${known?.rank} ${part} ${isRead} ${isOther} ${isSelected} ${isWritten}`;
-    if (looks === one.looks) return; // a browser would style it again
-    one.looks = looks;
-    const chip = one.root;
+    if (looks === entry.looks) return; // a browser would style it again
+    entry.looks = looks;
+    const chip = entry.root;
     chip.style.setProperty("--in-part", `${part}%`);
     chip.dataset.read = isRead;
     chip.dataset.other = isOther;
@@ -129,7 +129,7 @@ export function createTokens(words, session, reader, looked, door) {
   function drawAnswer() {
     const text = session.answerNow;
     answer.hidden = !text;
-    setText(said, text);
+    setText(answerText, text);
     answer.scrollTop = answer.scrollHeight;
   }
 
@@ -139,13 +139,13 @@ export function createTokens(words, session, reader, looked, door) {
     const head = looked() ?? (session.zoom?.part === "head" ? session.zoom : null);
     const reading = head && session.now && session.sees(head.layer) ? readBy(session.now, head) : null;
     const [from, to] = differing(session.pinned?.ids, session.ids.slice(0, session.selected + 1));
-    chips.forEach((one, at) => {
+    chips.forEach((entry, at) => {
       const seen = session.told[at - 1]?.next;
       const known = seen?.id === session.ids[at] ? seen : null;
       const surprise = known ? Math.min(1, -Math.log2(known.probability) / DARKEST) : 0;
       const share = reading ? Math.sqrt(at < reading.length ? weightOfByte(reading[at]) : 0) : surprise;
       const part = Math.round(TINT[reading ? "read" : "surprise"] * share);
-      describe(one, at, known, part, Boolean(reading), at >= from && at < to);
+      describe(entry, at, known, part, Boolean(reading), at >= from && at < to);
     });
     follow();
     drawLegend(reading && head);

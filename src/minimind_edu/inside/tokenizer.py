@@ -175,7 +175,7 @@ def _translated(part: Mapping[str, Any] | None, known: Mapping[str, "_Known"], i
     if not part:
         return []
     if part["type"] == "Sequence":
-        return [step for one in part[inner] for step in _translated(one, known, inner, does)]
+        return [step for child in part[inner] for step in _translated(child, known, inner, does)]
     if part["type"] not in known:
         raise _Refusal(f"{does} {part['type']}; the page knows {', '.join(known)}")
     settings, steps = known[part["type"]]

@@ -24,7 +24,7 @@ function createWords({ words }, complain) {
   const encode = (text) => {
     const ids = [];
     for (let rest = text.trim(); rest; rest = rest.slice(words[ids.at(-1)].length).trimStart()) {
-      const id = longestFirst.find((one) => rest.startsWith(words[one]));
+      const id = longestFirst.find((index) => rest.startsWith(words[index]));
       if (id === undefined) throw new Error(complain(rest.split(/\s/)[0], words));
       ids.push(id);
     }
@@ -37,9 +37,9 @@ function createWords({ words }, complain) {
 /** @type {(size: number, complain: (word: string, size: number) => string) => Reader} */
 function createIds(size, complain) {
   const encode = (text) =>
-    (text.match(/[^\s,]+/g) ?? []).map((one) => {
-      if (!/^\d+$/.test(one) || Number(one) >= size) throw new Error(complain(one, size));
-      return Number(one);
+    (text.match(/[^\s,]+/g) ?? []).map((digits) => {
+      if (!/^\d+$/.test(digits) || Number(digits) >= size) throw new Error(complain(digits, size));
+      return Number(digits);
     });
   return { encode, bytesOf: (id) => bytesOfText(String(id)), isSpecial: () => false, joins: " " };
 }
@@ -67,8 +67,8 @@ export function readerOf(data, words) {
 /** The text that tokens spell. @type {(reader: Reader, ids: number[]) => string} */
 export function textOf(reader, ids) {
   if (reader.decode) return reader.decode(ids);
-  const one = (list) => decoder.decode(joined(list.map(reader.bytesOf)));
-  return reader.joins ? ids.map((id) => one([id])).join(reader.joins) : one(ids);
+  const spell = (list) => decoder.decode(joined(list.map(reader.bytesOf)));
+  return reader.joins ? ids.map((id) => spell([id])).join(reader.joins) : spell(ids);
 }
 
 /** @type {(parts: Uint8Array[]) => Uint8Array} */
@@ -102,7 +102,7 @@ function readable(bytes) {
 
 /** Spaces are raised dots, line ends arrows, and nothing hides. @type {(text: string) => string} */
 function visible(text) {
-  const escaped = (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  const escaped = (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
   const seen = text.replace(/\r?\n/g, "⏎").replace(/\t/g, "⇥").replace(/ /g, "·").replace(UNSEEN, escaped);
   return seen || "∅";
 }

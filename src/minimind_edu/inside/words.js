@@ -10,7 +10,7 @@ const fieldsOf = (all) =>
   Object.entries(all)
     .map(([name, value]) => `${name}=${value}`)
     .join(", ");
-const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
+const counted = (count, singular, plural = `${singular}s`) => `${grouped(count)} ${count === 1 ? singular : plural}`;
 
 export const insideWords = {
   en: {

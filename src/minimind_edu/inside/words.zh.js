@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 0512283a.
+// The Chinese words of words.js as of 71c77f0b.
 
 import { grouped } from "../web/kit/kit.js";
 import { bytesOf, cacheBytes, percent } from "./numbers.js";

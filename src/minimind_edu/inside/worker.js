@@ -63,12 +63,12 @@ function startWorker() {
     async read({ run, ids, silenced, known }) {
       latest = run;
       silent = new Set(silenced);
-      const told = known ? [{ at: known - 1, next: reading.following(known - 1, ids[known]) }] : [];
+      const positions = known ? [{ at: known - 1, next: reading.following(known - 1, ids[known]) }] : [];
       let since = performance.now();
-      const send = () => told.length && postMessage({ did: "read", run, told: told.splice(0) });
+      const send = () => positions.length && postMessage({ did: "read", run, told: positions.splice(0) });
       let next = known; // to be told
       const tellTo = (end) => {
-        for (; next < end; next++) told.push(reading.tell(next, ids[next + 1]));
+        for (; next < end; next++) positions.push(reading.tell(next, ids[next + 1]));
       };
       for (const at of reading.become(ids, silent)) {
         tellTo(at + 1);

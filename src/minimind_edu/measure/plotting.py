@@ -36,7 +36,7 @@ from matplotlib.ticker import Formatter
 from matplotlib.transforms import ScaledTranslation
 
 from minimind_edu.web.palette import PALETTE
-from minimind_edu.words import breadth, folded, said
+from minimind_edu.words import breadth, folded, translated
 
 WIDTH = 330  # units, of a picture on a phone; matplotlib's points, 72 an inch
 TEXT_WIDTH = 553.5  # units, of a picture on a page; 738 px
@@ -86,7 +86,7 @@ class Picture:
     """
 
     def __init__(self, figure: Figure, *, alt: str, fit: Callable[[float], None] | None = None):
-        self.figure, self.alt = figure, said(described(alt))
+        self.figure, self.alt = figure, translated(described(alt))
         self._fit = fit or (lambda width: None)
         self._fit(figure.bbox.width)
         for ax in figure.axes:
@@ -122,10 +122,10 @@ class Picture:
         for ax in (ax for ax in self.axes if ax.axison):
             for axis in (ax.xaxis, ax.yaxis):  # names of places, which an axis writes anew
                 names = [label.get_text() for label in axis.get_majorticklabels()]
-                if (new := [said(name) for name in names]) != names:
+                if (new := [translated(name) for name in names]) != names:
                     axis.set_ticks(axis.get_majorticklocs(), new)
         for text in self.figure.findobj(Text):
-            if (new := said(name := text.get_text().replace("\n", " "))) != name:
+            if (new := translated(name := text.get_text().replace("\n", " "))) != name:
                 text.set_text(folded(new, _LONGEST_NAME) if "\n" in text.get_text() else new)
             text.set_fontfamily(_SETTINGS["font.family"])
 

@@ -176,8 +176,8 @@ def numbers(log: Log, kind: str) -> Verdict:
     """Whether every loss is a number; where not, what went before."""
     bad = [at for at, point in enumerate(log.points) if not math.isfinite(point.loss)]
     if not bad:
-        told = f"all {len(log.points)} losses are numbers" if len(log.points) > 1 else "the only loss is a number"
-        return Verdict("NaN", "fine", told)
+        finding = f"all {len(log.points)} losses are numbers" if len(log.points) > 1 else "the only loss is a number"
+        return Verdict("NaN", "fine", finding)
     if math.isfinite(log.points[-1].loss):  # NaN in the weights would have stayed
         return Verdict(
             "NaN",
@@ -307,12 +307,12 @@ def jump(log: Log, vocab: int = VOCABULARY) -> Verdict | None:
     at, before, after = found
     step, ended = points[at].step, median(point.loss for point in points[-_WINDOW:])
     near = [log.points[index].step for index in log.resumes if -2 <= places[at] - index <= _WINDOW]
-    told = f"at step {step:,} it rises from {before:.2f} to {after:.2f}, and ends at {ended:.2f}"
+    finding = f"at step {step:,} it rises from {before:.2f} to {after:.2f}, and ends at {ended:.2f}"
     if not near:
         grade = "look" if ended < before + 0.3 * (after - before) else "wrong"
         advice = "look at the data from there on, and at the rate; a file from before the rise is the better start"
-        return Verdict("jump", grade, told, advice, step)
-    told = f"resumed at step {near[0]:,}, it rises from {before:.2f} to {after:.2f}, and ends at {ended:.2f}"
+        return Verdict("jump", grade, finding, advice, step)
+    finding = f"resumed at step {near[0]:,}, it rises from {before:.2f} to {after:.2f}, and ends at {ended:.2f}"
     if after > 0.75 * math.log(vocab):
         advice = "the model begins anew: the resumed program has not loaded the weights"
     else:
@@ -320,7 +320,7 @@ def jump(log: Log, vocab: int = VOCABULARY) -> Verdict | None:
             "resume with the optimizer's state, the same rate and the same place in the data (MiniMind: --from_resume "
             "1, which takes the file in checkpoints, not the one in out)"
         )
-    return Verdict("jump", "wrong", told, advice, step)
+    return Verdict("jump", "wrong", finding, advice, step)
 
 
 def resumed(log: Log) -> Verdict | None:
@@ -331,9 +331,9 @@ def resumed(log: Log) -> Verdict | None:
         after = [p.loss for p in points[index : index + _WINDOW] if math.isfinite(p.loss)]
         if before and after:
             change = median(after) - median(before)
-            told = f"resumed at step {points[index].step:,}: {median(before):.2f} before, {median(after):.2f} after"
+            finding = f"resumed at step {points[index].step:,}: {median(before):.2f} before, {median(after):.2f} after"
             if change <= max(0.4, 5 * _noise(finite(points))):
-                return Verdict("resume", "fine", told, at=points[index].step)
+                return Verdict("resume", "fine", finding, at=points[index].step)
             return None  # `jump` tells
     return None
 
@@ -359,11 +359,11 @@ def standing(log: Log, kind: str) -> Verdict | None:
             "the rate tenfold; look whether the weights are trained, and whether pairs differ after the cut (--data)",
             log.points[-1].step,
         )
-    told = f"it leaves ln 2 = 0.693 and ends at {ended:.3f}: a margin of {_margin(ended):+.2f}, beta included"
+    finding = f"it leaves ln 2 = 0.693 and ends at {ended:.3f}: a margin of {_margin(ended):+.2f}, beta included"
     if ended > LN2 + max(0.02, _noise(finite(log.points))):
         advice = "the rejected answers win: either chosen and rejected are exchanged, or the rate is too high"
-        return Verdict("ln 2", "wrong", told, advice, log.points[-1].step)
-    return Verdict("ln 2", "fine", told)
+        return Verdict("ln 2", "wrong", finding, advice, log.points[-1].step)
+    return Verdict("ln 2", "fine", finding)
 
 
 def _end(log: Log) -> tuple[float, float] | None:
@@ -420,15 +420,15 @@ def plateau(log: Log, kind: str, vocab: int = VOCABULARY) -> Verdict | None:
         )
     if (good := too_good(log, kind)) and good.grade == "wrong":
         return None
-    told = f"it is flat at {among}"
+    finding = f"it is flat at {among}"
     if kind == "pretrain":
         return Verdict(
             "plateau",
             "fine",
-            f"{told}; others end an epoch at 2.x (#593), and a mixture at 2.7 (#343)",
+            f"{finding}; others end an epoch at 2.x (#593), and a mixture at 2.7 (#343)",
             "a flat loss hides gain: judge by what the model writes, and by the loss on text that it has not read",
         )
-    return Verdict("plateau", "fine", told, "judge by answers to questions that were not in the data")
+    return Verdict("plateau", "fine", finding, "judge by answers to questions that were not in the data")
 
 
 def too_good(log: Log, kind: str) -> Verdict | None:
@@ -436,11 +436,11 @@ def too_good(log: Log, kind: str) -> Verdict | None:
     end = _end(log)
     if kind == "dpo" or end is None or end[0] > (1.0 if kind == "pretrain" else 0.3):
         return None
-    told = f"it ends at {end[0]:.2f}, as if it chose among {math.exp(end[0]):.2f} tokens"
+    finding = f"it ends at {end[0]:.2f}, as if it chose among {math.exp(end[0]):.2f} tokens"
     if kind == "pretrain" and end[0] < 0.3:
         advice = "no text is so sure: the model sees its labels. Shift them by one, and look at the causal mask"
-        return Verdict("too good", "wrong", told, advice, log.points[-1].step)
-    return Verdict("too good", "look", told, "it knows this data by heart: fewer epochs, or more and other data")
+        return Verdict("too good", "wrong", finding, advice, log.points[-1].step)
+    return Verdict("too good", "look", finding, "it knows this data by heart: fewer epochs, or more and other data")
 
 
 def far_from_reference(log: Log, kind: str) -> Verdict | None:
@@ -466,7 +466,7 @@ def others(kind: str, millions: float | None = None) -> dict[tuple[str, float], 
                 steps.append(float(row["step"]))
                 losses.append(float(row["loss"]))
     near = {run for run in runs if millions and 0.5 <= run[1] / millions <= 2}
-    return {run: told for run, told in runs.items() if run in (near or runs)}
+    return {run: series for run, series in runs.items() if run in (near or runs)}
 
 
 def band_at(kind: str, step: float, millions: float | None = None) -> tuple[float, float, list[str]] | None:
@@ -491,14 +491,16 @@ def band(log: Log, kind: str, millions: float | None = None) -> Verdict | None:
     low, high, threads = known
     near = [p.loss for p in finite(log.points) if abs(math.log1p(p.step) - math.log1p(point.step)) < 0.2]
     loss = median(near)
-    told = f"{loss:.2f} at step {point.step:,}; others' band there is {low:.2f} to {high:.2f}"
-    told += f" ({' '.join(f'#{thread}' for thread in threads)})"
+    finding = f"{loss:.2f} at step {point.step:,}; others' band there is {low:.2f} to {high:.2f}"
+    finding += f" ({' '.join(f'#{thread}' for thread in threads)})"
     if loss > high + _BAND:
         advice = "slower than theirs: a smaller batch, a lower rate, other data, or a fault; bands are no targets"
-        return Verdict("band", "look", told, advice, point.step)
+        return Verdict("band", "look", finding, advice, point.step)
     if loss < low - 4 * _BAND:
-        return Verdict("band", "look", told, "faster than theirs by far: do texts repeat, or labels leak?", point.step)
-    return Verdict("band", "fine", told, at=point.step)
+        return Verdict(
+            "band", "look", finding, "faster than theirs by far: do texts repeat, or labels leak?", point.step
+        )
+    return Verdict("band", "fine", finding, at=point.step)
 
 
 def experts(log: Log) -> Verdict | None:
@@ -507,7 +509,7 @@ def experts(log: Log) -> Verdict | None:
     if len(balance) < _LEAST or max(balance) == 0:
         return None
     first, last = median(balance[:_WINDOW]), median(balance[-_WINDOW:])
-    told = f"the experts' balance loss goes from {first:.4f} to {last:.4f}"
+    finding = f"the experts' balance loss goes from {first:.4f} to {last:.4f}"
     if last > 1.5 * first:
-        return Verdict("experts", "look", told, "a few experts take all: raise its coefficient, or lower the rate")
-    return Verdict("experts", "fine", told)
+        return Verdict("experts", "look", finding, "a few experts take all: raise its coefficient, or lower the rate")
+    return Verdict("experts", "fine", finding)

@@ -349,16 +349,16 @@ def lengths(data: Data) -> Verdict:
     cut = sum(length > data.max_length for length in long)
     lost = sum(max(0, length - data.max_length) for length in long) / sum(long)
     padding = 1 - sum(min(length, data.max_length) for length in long) / (data.max_length * len(long))
-    told = f"{sum(long):,} tokens, {median(long):,.0f} in the middle row, {max(long):,} in the longest; the cut at "
-    told += f"{data.max_length:,} shortens {cut:,} of {len(long):,} and loses {lost:.1%} of all tokens; "
-    told += f"{padding:.0%} of what is computed is padding"
+    finding = f"{sum(long):,} tokens, {median(long):,.0f} in the middle row, {max(long):,} in the longest; the cut at "
+    finding += f"{data.max_length:,} shortens {cut:,} of {len(long):,} and loses {lost:.1%} of all tokens; "
+    finding += f"{padding:.0%} of what is computed is padding"
     if lost > 0.1:
         return Verdict(
-            "length", "look", told, "a greater --max_seq_len in training, or shorter rows; memory grows with it"
+            "length", "look", finding, "a greater --max_seq_len in training, or shorter rows; memory grows with it"
         )
     if padding > 0.8:
-        return Verdict("length", "look", told, _shorter(max(long), data))
-    return Verdict("length", "fine", told)
+        return Verdict("length", "look", finding, _shorter(max(long), data))
+    return Verdict("length", "fine", finding)
 
 
 def _shorter(longest: int, data: Data) -> str:
@@ -375,22 +375,24 @@ def letters(data: Data) -> Verdict | None:
     if not data.content_tokens:
         return None
     share = data.letters / data.content_tokens
-    told = f"{share:.2f} letters in a token"
+    finding = f"{share:.2f} letters in a token"
     if share < 0.9:
-        return Verdict("tokenizer", "look", told, "words fall into bytes: was this tokenizer made for this language?")
-    return Verdict("tokenizer", "fine", told)
+        return Verdict(
+            "tokenizer", "look", finding, "words fall into bytes: was this tokenizer made for this language?"
+        )
+    return Verdict("tokenizer", "fine", finding)
 
 
 def counting(data: Data) -> Verdict:
     """How many tokens count for the loss."""
     sides = _sides(data)
     kept, count = sum(len(side.ids) for side in sides), sum(counted(side.mask) for side in sides)
-    told = f"{count:,} of {kept:,} tokens that are left ({count / kept:.0%}) count for the loss"
+    finding = f"{count:,} of {kept:,} tokens that are left ({count / kept:.0%}) count for the loss"
     if count == 0:
-        return Verdict("loss mask", "wrong", told, "the loss would be the mean over nothing, NaN: see below")
+        return Verdict("loss mask", "wrong", finding, "the loss would be the mean over nothing, NaN: see below")
     if count / kept < 0.05:
-        return Verdict("loss mask", "look", told, "most of the work teaches nothing: the questions are too long")
-    return Verdict("loss mask", "fine", told)
+        return Verdict("loss mask", "look", finding, "most of the work teaches nothing: the questions are too long")
+    return Verdict("loss mask", "fine", finding)
 
 
 def none_counts(data: Data) -> Verdict:
@@ -399,12 +401,12 @@ def none_counts(data: Data) -> Verdict:
     if not none:
         return Verdict("empty rows", "fine", "in every row some token counts")
     found = [side.found for at in none for side in data.rows[at] if counted(side.mask) == 0]
-    told = f"in {len(none):,} of {len(data.rows):,} rows none counts, first line {data.lines[none[0]]:,}: the cut "
-    told += f"comes before the answer in {sum(found):,}, no answer is found in {len(found) - sum(found):,}"
+    finding = f"in {len(none):,} of {len(data.rows):,} rows none counts, first line {data.lines[none[0]]:,}: the cut "
+    finding += f"comes before the answer in {sum(found):,}, no answer is found in {len(found) - sum(found):,}"
     return Verdict(
         "empty rows",
         "wrong" if len(none) > len(data.rows) / 100 else "look",
-        told,
+        finding,
         "a batch of such rows alone has the loss NaN, and one NaN spoils the weights: leave them out",
     )
 
@@ -417,15 +419,15 @@ def turns(data: Data) -> Verdict | None:
     of = f"of {len(chats):,} chats"
     none = [roles for roles in chats if "assistant" not in roles]
     if none:
-        told = f"in {len(none):,} {of} nobody answers: their roles are {', '.join(sorted(set().union(*none)))}"
+        finding = f"in {len(none):,} {of} nobody answers: their roles are {', '.join(sorted(set().union(*none)))}"
         advice = "MiniMind's roles are system, user, assistant and tool; answers are the assistant's"
-        return Verdict("turns", "wrong" if len(none) > len(chats) / 100 else "look", told, advice)
+        return Verdict("turns", "wrong" if len(none) > len(chats) / 100 else "look", finding, advice)
     early = sum(roles[0] == "assistant" for roles in chats)
     late = sum(roles[-1] != "assistant" for roles in chats)
     if early or late:
-        told = f"{early:,} {of} begin with an answer, and {late:,} end without one"
+        finding = f"{early:,} {of} begin with an answer, and {late:,} end without one"
         advice = "are user and assistant exchanged? Then the questions would be learned"
-        return Verdict("turns", "wrong" if early > len(chats) / 2 else "look", told, advice)
+        return Verdict("turns", "wrong" if early > len(chats) / 2 else "look", finding, advice)
     return Verdict("turns", "fine", "every chat begins with a question and ends with an answer")
 
 
@@ -437,16 +439,16 @@ def template(data: Data) -> Verdict | None:
     looked = f"MiniMind looks for {data.opening!r} before an answer"
     if found == len(_sides(data)):
         return Verdict("template", "fine", f"{looked}, and finds it in all {found:,} chats")
-    told = f"{looked}, and finds it in {found:,} of {len(_sides(data)):,} chats"
+    finding = f"{looked}, and finds it in {found:,} of {len(_sides(data)):,} chats"
     grade = "wrong" if found == 0 else "look"
     breaks = sum(not side.found and any(text.startswith("\n") for text in side.answers) for side in _sides(data))
     if breaks:
-        told += f"; in {breaks:,} an answer begins with a line break, which becomes one token with the template's"
-        return Verdict("template", grade, told, "take the line breaks from the beginning of answers")
+        finding += f"; in {breaks:,} an answer begins with a line break, which becomes one token with the template's"
+        return Verdict("template", grade, finding, "take the line breaks from the beginning of answers")
     return Verdict(
         "template",
         grade,
-        told,
+        finding,
         "either the template of this tokenizer is another, or a chat has no message of the role assistant",
     )
 
@@ -456,10 +458,12 @@ def cut_answers(data: Data) -> Verdict | None:
     if data.form == "pretrain":
         return None
     cut = sum(side.cut_answer for side in _sides(data))
-    told = f"the cut falls into an answer in {cut:,} of {len(_sides(data)):,} chats"
+    finding = f"the cut falls into an answer in {cut:,} of {len(_sides(data)):,} chats"
     if cut > len(_sides(data)) / 20:
-        return Verdict("cut answers", "look", told, "there the model does not see an answer end: it may go on and on")
-    return Verdict("cut answers", "fine", told)
+        return Verdict(
+            "cut answers", "look", finding, "there the model does not see an answer end: it may go on and on"
+        )
+    return Verdict("cut answers", "fine", finding)
 
 
 def ends(data: Data) -> Verdict:
@@ -481,11 +485,11 @@ def marks(data: Data) -> Verdict | None:
     found = {mark: count for mark, count in data.marks.items() if count}
     if not found:
         return None
-    told = ", ".join(f"{mark} × {count:,}" for mark, count in found.items())
+    finding = ", ".join(f"{mark} × {count:,}" for mark, count in found.items())
     return Verdict(
         "marks",
         "look",
-        f"special tokens of another tokenizer stand in texts as plain letters: {told}",
+        f"special tokens of another tokenizer stand in texts as plain letters: {finding}",
         "the data was made for another tokenizer (MiniMind's changed from <s> to <|im_start|>): take them out",
     )
 
@@ -501,8 +505,8 @@ def blank_answers(data: Data) -> Verdict | None:
     advice = (
         "such rows are made for PPO and GRPO, where the model writes the answer (rlaif.jsonl); SFT would teach them"
     )
-    told = f"{blank:,} of {len(chats):,} chats end with an answer that says nothing (empty, 空 or 无)"
-    return Verdict("answers", "wrong" if blank > len(chats) / 2 else "look", told, advice)
+    finding = f"{blank:,} of {len(chats):,} chats end with an answer that says nothing (empty, 空 or 无)"
+    return Verdict("answers", "wrong" if blank > len(chats) / 2 else "look", finding, advice)
 
 
 def pairs(data: Data) -> Verdict | None:
@@ -510,14 +514,14 @@ def pairs(data: Data) -> Verdict | None:
     if data.form != "dpo":
         return None
     same = [at for at, (chosen, rejected) in enumerate(data.rows) if chosen.ids == rejected.ids]
-    told = f"{len(same):,} of {len(data.rows):,} pairs are one and the same after the cut"
+    finding = f"{len(same):,} of {len(data.rows):,} pairs are one and the same after the cut"
     if data.prompts_differ:
-        told += f"; in {data.prompts_differ:,} the two have different questions"
+        finding += f"; in {data.prompts_differ:,} the two have different questions"
     if not same and not data.prompts_differ:
-        return Verdict("pairs", "fine", told)
+        return Verdict("pairs", "fine", finding)
     return Verdict(
         "pairs",
         "wrong" if len(same) > len(data.rows) / 10 else "look",
-        told,
+        finding,
         "a pair without a difference has the loss ln 2 = 0.693 for ever; a difference of questions teaches nothing",
     )

@@ -39,13 +39,13 @@ def apart(ours: Tensor, theirs: Tensor) -> tuple[float, str]:
     """How far two models' logits [S, V] are apart: the norm of the difference, by that of ours, and in words."""
     difference, largest = float((ours - theirs).abs().max()), float(ours.abs().max())
     far = f"{difference:.1e}" if difference else "0"
-    told = f"logits differ by at most {far} (the largest is {largest:.1f}), and the likeliest next token "
+    finding = f"logits differ by at most {far} (the largest is {largest:.1f}), and the likeliest next token "
     others = (ours.argmax(-1) != theirs.argmax(-1)).nonzero().flatten()
     if len(others):
-        told += f"is another first after token {int(others[0]) + 1} of {len(ours)}"
+        finding += f"is another first after token {int(others[0]) + 1} of {len(ours)}"
     else:
-        told += f"is the same after each of {len(ours)} tokens"
-    return float((ours - theirs).norm() / ours.norm().clamp_min(1e-30)), told
+        finding += f"is the same after each of {len(ours)} tokens"
+    return float((ours - theirs).norm() / ours.norm().clamp_min(1e-30)), finding
 
 
 def against_transformers(opened: Opened) -> Verdict:
@@ -67,11 +67,11 @@ def against_transformers(opened: Opened) -> Verdict:
         return Verdict("transformers", "open", f"not compared: {error}")
     ids = probe(model.config.vocab_size, model.config.max_position_embeddings)
     with torch.no_grad():
-        far, said = apart(model(ids).logits[0], twin(ids).logits[0])
-    told = f"its {type(twin).__name__} ({transformers.__version__}), {way}: {said}"
+        far, difference = apart(model(ids).logits[0], twin(ids).logits[0])
+    finding = f"its {type(twin).__name__} ({transformers.__version__}), {way}: {difference}"
     if far <= _NEAR:
-        return Verdict("transformers", "fine", told)
-    return Verdict("transformers", "wrong", told, "the two read the file in different ways: trust neither yet")
+        return Verdict("transformers", "fine", finding)
+    return Verdict("transformers", "wrong", finding, "the two read the file in different ways: trust neither yet")
 
 
 def _as_transformers_reads(folder: Path) -> Any:
@@ -113,18 +113,18 @@ def against_llama_cpp(opened: Opened, other: Opened | None = None) -> Verdict | 
         advice = "make the file anew, with a converter of its own age"
         return Verdict("llama.cpp", "wrong", f"not compared: {error}", advice)
     with torch.no_grad():
-        far, said = apart(model(ids).logits[0], read)
+        far, difference = apart(model(ids).logits[0], read)
     against = f"with those of {other.name}" if other else "with what this book computes from it"
-    told = f"llama-cpp-python {VERSION} reads {opened.name} itself; compared {against}, {said}"
+    finding = f"llama-cpp-python {VERSION} reads {opened.name} itself; compared {against}, {difference}"
     rounding = explained(opened, *([other] if other else []))
     if why := blurred(model, rounding, far > max(_NEAR, 3 * rounding)):
-        return Verdict("llama.cpp", "open", f"{told}; {why}")
+        return Verdict("llama.cpp", "open", f"{finding}; {why}")
     if far <= max(_NEAR, 3 * rounding):
-        return Verdict("llama.cpp", "fine", told)
+        return Verdict("llama.cpp", "fine", finding)
     advice = "the two read the file in different ways: trust neither yet"
     if other:
         advice = "two models, if their weights differ above; if not, llama.cpp reads the file in another way"
-    return Verdict("llama.cpp", "wrong", told, advice)
+    return Verdict("llama.cpp", "wrong", finding, advice)
 
 
 def blurred(model: MiniMindForCausalLM, rounding: float, differs: bool) -> str:

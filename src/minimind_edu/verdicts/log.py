@@ -186,14 +186,14 @@ def _plain(text: str) -> Log | None:
             resumes += [len(points)] if _RESUMED.search(line) and points else []
             others += bool(line.strip())
             continue
-        told = _EPOCH.search(line)
-        earlier, epoch = epoch, int(told[1]) if told else epoch
+        match = _EPOCH.search(line)
+        earlier, epoch = epoch, int(match[1]) if match else epoch
         if points and len(points) not in resumes and point.step + before < points[-1].step:
             falls_to_start = point.step <= points[0].step
             next_epoch = falls_to_start and epoch is not None and earlier is not None and epoch > earlier
             if not next_epoch and _begins_again(points, point.step, point.loss):
                 points, resumes, runs, before = [], [], runs + 1, 0
-            elif falls_to_start and epoch == earlier and told:
+            elif falls_to_start and epoch == earlier and match:
                 resumes.append(len(points))
             elif falls_to_start:  # steps are counted anew in each epoch
                 every = points[-1].step - points[-2].step if len(points) > 1 else 1

@@ -118,7 +118,7 @@ def merged(base: Mapping[str, Tensor], model: Mapping[str, Tensor], added: Mappi
     size = sum(float((times * delta.double()).square().sum()) for delta in added.values())
     size += sum(float((_HALF * base[name].double()).square().sum()) for name in added)  # what rounding may leave
     strange = f"; but {len(others)} matrices differ that it does not touch, first {others[0]}" if others else ""
-    told = f"between the two models it lies {times:.3f} times, over {len(added)} matrices{strange}"
+    finding = f"between the two models it lies {times:.3f} times, over {len(added)} matrices{strange}"
     if len(counts := _counts(base, model, added)) > 1:
         found = ", ".join(f"{count} times in {len(names)}" for count, names in sorted(counts.items()))
         first = min(counts.values(), key=len)[0]
@@ -126,13 +126,13 @@ def merged(base: Mapping[str, Tensor], model: Mapping[str, Tensor], added: Mappi
         return Verdict("LoRA", "wrong", f"of its {len(added)} matrices it lies {found}, such as {first}", advice)
     if abs(times - round(times)) > 0.1 or (size and rest > size):
         advice = "so it is another adapter, another base, or was added with another scale"
-        return Verdict("LoRA", "wrong", told, advice)
+        return Verdict("LoRA", "wrong", finding, advice)
     advice = {
         0: "it was not merged: the model is its base. merge_lora, or convert_merge_base_lora, adds it",
         1: "",
         -1: "the two files are in the wrong order: check MERGED --same-as BASE",
     }.get(round(times), f"merged {round(times)} times, and every further time adds it again: merge once into the base")
-    return Verdict("LoRA", "fine" if round(times) == 1 and not others else "wrong", told, advice)
+    return Verdict("LoRA", "fine" if round(times) == 1 and not others else "wrong", finding, advice)
 
 
 def _counts(

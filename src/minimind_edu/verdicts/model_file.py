@@ -110,8 +110,8 @@ def precision(opened: Opened) -> Verdict:
     if opened.kinds:
         return Verdict("precision", "fine", f"matrices as {', '.join(opened.kinds)}")
     count = Counter(f"{tensor.dtype}".removeprefix("torch.") for tensor in opened.tensors.values())
-    told = ", ".join(f"{name} × {number}" for name, number in count.most_common())
-    return Verdict("precision", "fine", f"tensors by their dtype: {told}")
+    finding = ", ".join(f"{name} × {number}" for name, number in count.most_common())
+    return Verdict("precision", "fine", f"tensors by their dtype: {finding}")
 
 
 def tying(opened: Opened) -> Verdict:
@@ -124,12 +124,12 @@ def tying(opened: Opened) -> Verdict:
         return Verdict("tying", "fine", f"one matrix reads tokens and scores them (tied), {stored}")
     if head is not None and not head.isfinite().all():
         return Verdict("tying", "open", "lm_head holds NaN or infinity, so nothing tells whether it is the embedding")
-    told = f"two matrices (untied): {numbers / 1e6:.1f} million weights more than a tied model"
+    finding = f"two matrices (untied): {numbers / 1e6:.1f} million weights more than a tied model"
     if opened.family.startswith("MiniMind2"):
         return Verdict(
-            "tying", "look", told, "MiniMind has always tied them until 2026-04-19: which program has parted them?"
+            "tying", "look", finding, "MiniMind has always tied them until 2026-04-19: which program has parted them?"
         )
-    return Verdict("tying", "fine", told)
+    return Verdict("tying", "fine", finding)
 
 
 def assumptions(opened: Opened) -> Verdict:
@@ -174,23 +174,23 @@ def text(opened: Opened, tokenizer: Any) -> Verdict | None:
             "it belongs to another model: MiniMind's changed on 2026-03-24",
         )
     costs = costs_of(model, tokenizer)
-    told = f"two sentences, English and Chinese, cost {costs[0]:.1f} and {costs[1]:.1f} nats a token; a blind guess "
-    told += f"costs {chance:.1f}"
+    finding = f"two sentences, English and Chinese, cost {costs[0]:.1f} and {costs[1]:.1f} nats a token; a blind guess "
+    finding += f"costs {chance:.1f}"
     if better := better_reading(opened, tokenizer, sum(costs)):
         settings, others = better
         values = ", ".join(f"{name}={value:g}" for name, value in settings.items())
-        told += f"; with {values} they would cost {others[0]:.1f} and {others[1]:.1f}"
+        finding += f"; with {values} they would cost {others[0]:.1f} and {others[1]:.1f}"
         return Verdict(
-            "text", "wrong", told, "so what was assumed is wrong: write these values into a config.json beside"
+            "text", "wrong", finding, "so what was assumed is wrong: write these values into a config.json beside"
         )
     if min(costs) > chance - 0.5:
         return Verdict(
             "text",
             "wrong",
-            told,
+            finding,
             "the model knows neither: another's tokenizer, wrong heads or rope_theta, or no training",
         )
-    return Verdict("text", "fine", told)
+    return Verdict("text", "fine", finding)
 
 
 def costs_of(model: MiniMindForCausalLM, tokenizer: Any) -> list[float]:

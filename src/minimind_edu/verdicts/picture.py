@@ -28,19 +28,19 @@ def draw(
 ) -> Picture:
     """The losses over the steps; the runs of others; ln V or ln 2; and numbers where a verdict points to a step."""
 
-    def said(text: str) -> str:
+    def translated(text: str) -> str:
         return in_language(text, language)
 
     points, marked = finite(log.points), marks(verdicts)
     runs = {f"#{thread} ({size:g}M)": run for (thread, size), run in others(kind).items()}
-    told = "; ".join(f"{number} {said(verdict.finding)}" for number, verdict in enumerate(marked, 1))
-    alt = said("The loss of a training over its steps, with what was found on it")
+    findings = "; ".join(f"{number} {translated(verdict.finding)}" for number, verdict in enumerate(marked, 1))
+    alt = translated("The loss of a training over its steps, with what was found on it")
     return plot_marked(
         [point.step for point in points],
         [point.loss for point in points],
-        said("step"),
-        said("loss, nats a token"),
-        alt=f"{alt}: {told}" if told else alt,
+        translated("step"),
+        translated("loss, nats a token"),
+        alt=f"{alt}: {findings}" if findings else alt,
         marks=[(verdict.at or 0, verdict.grade == "wrong") for verdict in marked],
         others=runs,
         level=("ln 2", LN2) if kind == "dpo" else ("ln V", math.log(vocab_size or VOCABULARY)),

@@ -33,10 +33,10 @@ def compare(a: Opened, b: Opened, adapter: Mapping[str, Tensor] | None = None) -
     first, second = a.whole.state_dict(), b.whole.state_dict()
     if adapter is not None:
         return [lora.merged(second, first, adapter)]
-    read_alike, told = with_known_settings(a, b)
+    read_alike, settings_verdict = with_known_settings(a, b)
     a, b = read_alike
     stored = weights(a, b)
-    looks = [told or settings(a.whole, b.whole), stored, logits(a, b, rounded_alike=stored.grade == "fine")]
+    looks = [settings_verdict or settings(a.whole, b.whole), stored, logits(a, b, rounded_alike=stored.grade == "fine")]
     looks += [against_llama_cpp(a, b), against_llama_cpp(b, a)]
     return [verdict for verdict in looks if verdict]
 
@@ -56,7 +56,7 @@ def sizes(a: MiniMindForCausalLM, b: MiniMindForCausalLM) -> Verdict | None:
     experts = ("num_experts", "num_shared_experts", "moe_intermediate_size")
     names = (*_SIZES, *(experts if a.config.use_moe else ("intermediate_size",)))
     pairs = {name: (getattr(a.config, name), getattr(b.config, name)) for name in names}
-    other = [f"{name} {one} ≠ {two}" for name, (one, two) in pairs.items() if one != two]
+    other = [f"{name} {ours} ≠ {theirs}" for name, (ours, theirs) in pairs.items() if ours != theirs]
     return Verdict("sizes", "wrong", f"two models of different sizes: {'; '.join(other)}") if other else None
 
 
@@ -64,21 +64,23 @@ def with_known_settings(a: Opened, b: Opened) -> tuple[tuple[Opened, Opened], Ve
     """Both files, and one that only assumed a value read anew with the other's; what was taken, if that ends it."""
     pair, taken = [a, b], []
     for at, other in ((0, b), (1, a)):
-        one = pair[at]
-        different = settings_that_differ(one.whole.config, other.whole.config)
+        opened = pair[at]
+        different = settings_that_differ(opened.whole.config, other.whole.config)
         known = {
-            name: value for name, (_, value) in different.items() if name in one.assumed and name not in other.assumed
+            name: value
+            for name, (_, value) in different.items()
+            if name in opened.assumed and name not in other.assumed
         }
         if not known:
             continue
         try:
-            model = read_checkpoint(one.place, **known).model
+            model = read_checkpoint(opened.place, **known).model
         except ValueError:  # these values do not fit its shapes: `settings` tells
             continue
-        assumed = {name: value for name, value in one.assumed.items() if name not in known}
-        pair[at] = replace(one, model=model, assumed=assumed)
+        assumed = {name: value for name, value in opened.assumed.items() if name not in known}
+        pair[at] = replace(opened, model=model, assumed=assumed)
         values = ", ".join(f"{name}={value}" for name, value in known.items())
-        taken.append(f"{one.name} does not tell {values}: taken from {other.name}")
+        taken.append(f"{opened.name} does not tell {values}: taken from {other.name}")
     if not taken or settings(pair[0].whole, pair[1].whole).grade == "wrong":
         return (pair[0], pair[1]), None
     advice = "right if the two are one model, as below; put that config.json beside the file"
@@ -93,9 +95,9 @@ def settings(a: MiniMindForCausalLM, b: MiniMindForCausalLM) -> Verdict:
     if (scaled[0] is None) != (scaled[1] is None):
         different["rope_scaling"] = (scaled[0], scaled[1])
     if different:
-        told = "; ".join(f"{name} {one} ≠ {two}" for name, (one, two) in different.items())
+        finding = "; ".join(f"{name} {ours} ≠ {theirs}" for name, (ours, theirs) in different.items())
         return Verdict(
-            "settings", "wrong", f"the same tensors would be read in two ways: {told}",
+            "settings", "wrong", f"the same tensors would be read in two ways: {finding}",
             "one of the two config files is wrong, or a value was assumed: check each file by itself",
         )  # fmt: skip
     return Verdict("settings", "fine", "both are read in the same way")
@@ -107,16 +109,16 @@ def weights(a: Opened, b: Opened) -> Verdict:
     halves = [dtype for dtype in (_dtype(a), _dtype(b)) if dtype != torch.float32]
     others: dict[str, float] = {}
     rounded = False
-    for name, one in first.items():
-        two = second[name]
-        if torch.equal(one, two):
+    for name, ours in first.items():
+        theirs = second[name]
+        if torch.equal(ours, theirs):
             continue
-        if any(torch.equal(one.to(dtype), two.to(dtype)) for dtype in halves) or (
-            len(set(halves)) == 2 and _within_one_ulp(one, two)
+        if any(torch.equal(ours.to(dtype), theirs.to(dtype)) for dtype in halves) or (
+            len(set(halves)) == 2 and _within_one_ulp(ours, theirs)
         ):
             rounded = True
         else:
-            others[name] = float((one - two).norm() / one.norm().clamp_min(1e-30))
+            others[name] = float((ours - theirs).norm() / ours.norm().clamp_min(1e-30))
     count = len(first)
     if not others:
         how = f"once both are {_short(halves)}" if rounded else "bit for bit"
@@ -124,8 +126,8 @@ def weights(a: Opened, b: Opened) -> Verdict:
     worst = max(others.values())
     if worst <= explained(a, b):
         kinds = ", ".join(dict.fromkeys(kind for kind in (*a.kinds, *b.kinds) if kind != "F32"))
-        told = f"{len(others)} of {count} tensors differ, by {worst:.2%} at most, as rounding to {kinds} explains"
-        return Verdict("weights", "fine", told)
+        finding = f"{len(others)} of {count} tensors differ, by {worst:.2%} at most, as rounding to {kinds} explains"
+        return Verdict("weights", "fine", finding)
     if turned := _turned(first, second, others, a.whole.config.head_dim):
         return Verdict(
             "weights",
@@ -155,12 +157,12 @@ def weights(a: Opened, b: Opened) -> Verdict:
     )
 
 
-def _within_one_ulp(one: Tensor, two: Tensor) -> bool:
+def _within_one_ulp(x: Tensor, y: Tensor) -> bool:
     """Whether two tensors may be one that was rounded to float16 and to bfloat16.
 
     The two roundings end at most one unit of bfloat16's last place apart; below 2**-14, float16 has steps of 2**-24.
     """
-    return bool(((one - two).abs() <= 2**-7 * torch.maximum(one.abs(), two.abs()) + 2**-24).all())
+    return bool(((x - y).abs() <= 2**-7 * torch.maximum(x.abs(), y.abs()) + 2**-24).all())
 
 
 def parted_beyond(rounding: float) -> float:
@@ -191,8 +193,8 @@ def _turned(
 ) -> int:
     """How many of the tensors that differ are the same rows in RoPE's other order."""
 
-    def near(one: Tensor, two: Tensor) -> bool:
-        return bool((one - two).norm() < 0.01 * one.norm())
+    def near(x: Tensor, y: Tensor) -> bool:
+        return bool((x - y).norm() < 0.01 * x.norm())
 
     names = [name for name in others if re.search(r"[qk]_proj", name)]
     return sum(
@@ -221,25 +223,27 @@ def logits(a: Opened, b: Opened, rounded_alike: bool = False) -> Verdict:
 
     `rounded_alike`: their tensors differ by no more than rounding, so that much of a difference is none.
     """
-    one, two = a.whole, b.whole
-    ids = probe(one.config.vocab_size, min(one.config.max_position_embeddings, two.config.max_position_embeddings))
-    ways = [passed(model, ids) for model in (one, two)]
+    first, second = a.whole, b.whole
+    ids = probe(
+        first.config.vocab_size, min(first.config.max_position_embeddings, second.config.max_position_embeddings)
+    )
+    ways = [passed(model, ids) for model in (first, second)]
     apart = [float((x - y).norm() / x.norm().clamp_min(1e-30)) for x, y in zip(*ways, strict=True)]
     ours, theirs = (way[-1] for way in ways)
     agree = float((ours.argmax(-1) == theirs.argmax(-1)).double().mean())
-    told = f"they differ by at most {float((ours - theirs).abs().max()):.2g} of {float(ours.abs().max()):.1f}; the "
-    told += f"likeliest next token is the same at {agree:.0%} of {ids.shape[1]} places"
+    finding = f"they differ by at most {float((ours - theirs).abs().max()):.2g} of {float(ours.abs().max()):.1f}; the "
+    finding += f"likeliest next token is the same at {agree:.0%} of {ids.shape[1]} places"
     rounding = max(explained(a, b), _rounding(a, b)) if rounded_alike else 0.0
     bound = max(parted_beyond(explained(a, b)), _rounding(a, b)) if rounded_alike else _PARTED
     where = next((at for at, far in enumerate(apart) if not far <= bound), None)
-    if why := blurred(one, rounding, where is not None):
-        return Verdict("logits", "open", f"{told}; {why}")
+    if why := blurred(first, rounding, where is not None):
+        return Verdict("logits", "open", f"{finding}; {why}")
     if where is None:
-        return Verdict("logits", "fine", f"one model: {told}")
+        return Verdict("logits", "fine", f"one model: {finding}")
     last = len(apart) - 1
     place = {0: "in the embedding", last: "in the output layer"}.get(where, f"in block {where} (layers.{where - 1})")
-    told = f"not one model: {told}; they part {place}, by {apart[where]:.2g} of what passes there"
-    return Verdict("logits", "wrong", told, "look at the tensors there first")
+    finding = f"not one model: {finding}; they part {place}, by {apart[where]:.2g} of what passes there"
+    return Verdict("logits", "wrong", finding, "look at the tensors there first")
 
 
 def _rounding(a: Opened, b: Opened) -> float:

@@ -74,8 +74,8 @@ def screen(groups: Mapping[str, Sequence[Verdict]], language: str = "en") -> str
 def counted(groups: Mapping[str, Iterable[Verdict]], language: str = "en") -> str:
     """How many verdicts of each grade there are, in words."""
     counts = Counter(verdict.grade for verdicts in groups.values() for verdict in verdicts)
-    told = [f"{in_language(name, language)} {counts[grade]}" for grade, name in GRADES.items() if counts[grade]]
-    return ("，" if language == "zh" else ", ").join(told)
+    phrases = [f"{in_language(name, language)} {counts[grade]}" for grade, name in GRADES.items() if counts[grade]]
+    return ("，" if language == "zh" else ", ").join(phrases)
 
 
 def as_html(groups: Mapping[str, Sequence[Verdict]], language: str = "en") -> str:

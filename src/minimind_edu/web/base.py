@@ -20,7 +20,7 @@ from minimind_edu.notebook import language, outputs_are_stored
 from minimind_edu.web import host, keep, living_model, palette
 from minimind_edu.web.join import join, styles
 from minimind_edu.web.traits import limits_of
-from minimind_edu.words import in_state, said
+from minimind_edu.words import in_state, translated
 
 WEB = Path(__file__).parent
 FOLDER = WEB.parent / "figures"
@@ -173,15 +173,15 @@ class Figure(anywidget.AnyWidget):
         """What a viewer without scripts sees, and what the book folds below the figure."""
         sentence, rows = self._summary()
         cells = "".join(
-            f'<tr><th scope="row">{escape(said(label))}</th><td>{escape(said(value))}</td></tr>'
+            f'<tr><th scope="row">{escape(translated(label))}</th><td>{escape(translated(value))}</td></tr>'
             for label, value in rows
         )
-        return f"<p>{escape(said(sentence))}</p><table><tbody>{cells}</tbody></table>"
+        return f"<p>{escape(translated(sentence))}</p><table><tbody>{cells}</tbody></table>"
 
     @one_thread()
     def static_html(self) -> str:
         """The figure as one HTML element that needs no kernel: state, sentence and table as the notebook says them."""
-        return host.element(self._module, to_json(in_state(self.state(), said)), self._fallback_html())
+        return host.element(self._module, to_json(in_state(self.state(), translated)), self._fallback_html())
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={_short.repr(rounded(getattr(self, name)))}" for name in self._repr_traits)

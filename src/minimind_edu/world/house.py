@@ -72,7 +72,7 @@ class House:
         self.lies: dict[int, int] = {}  # object that nobody holds -> place
         self.seen: list[int] = []  # the places that were mentioned
         self.spoken: int | None = None  # the language of the sentence before
-        self.told: Sentence | None = None  # the sentence before, if a translation may follow
+        self.statement: Sentence | None = None  # the sentence before, if a translation may follow
         self.asked = False  # whether the sentence before was a question
         self.named: list[int] = []  # the people of the statement before, whom "she" or "he" may mean
         self._look()
@@ -107,9 +107,9 @@ class House:
 
     def sentence(self, pick: Pick) -> Sentence:
         """Choose one sentence that may come next; `happen` makes it true."""
-        if self.told and pick(TRANSLATION):
-            language, slots = 1 - self.told.language, self.told.slots
-            return Sentence("translation", language, slots, [TRANSLATE, *say(self.told.kind, language, slots)])
+        if self.statement and pick(TRANSLATION):
+            language, slots = 1 - self.statement.language, self.statement.slots
+            return Sentence("translation", language, slots, [TRANSLATE, *say(self.statement.kind, language, slots)])
         language = self._language(pick)
         kind = self.kinds[pick(self.weights)]
         who = pick_one(pick, self.able[kind])  # or which object, or in which order
@@ -155,7 +155,7 @@ class House:
     def happen(self, sentence: Sentence) -> None:
         """Change the house as the sentence says."""
         kind, slots, self.spoken = sentence.kind, sentence.slots, sentence.language
-        self.told = sentence if kind in TOLD else None
+        self.statement = sentence if kind in TOLD else None
         if kind == "translation":
             return
         self.asked = kind not in TOLD

@@ -35,7 +35,7 @@ class Question:
 
 
 def questions(
-    kind: str, count: int, seed: int | np.random.Generator, length: int = 96, told: str = "en zh", asked: str = "en zh"
+    kind: str, count: int, seed: int | np.random.Generator, length: int = 96, story: str = "en zh", asked: str = "en zh"
 ) -> list[Question]:
     """Questions with their only right answers, each after a story of its own, at most `length` words in all.
 
@@ -44,7 +44,7 @@ def questions(
         count: how many.
         seed: a whole number of at least 0, or a generator that goes on where it is.
         length: the most words of prompt and answer together; stories of all lengths up to it occur.
-        told, asked: the languages of the story and of the sentence that asks; a translation is asked for in the other
+        story, asked: the languages of the story and of the sentence that asks; a translation is asked for in the other
             language than that of the sentence before it.
 
     Raises a ValueError for another kind or language, and for a text too short to ask everything.
@@ -55,7 +55,7 @@ def questions(
     check_count("length", length, at_least=SHORTEST)
     dice, found = Dice(seed), []
     while len(found) < count:
-        house, ids, enough = House(language_indices(told)), [BOS], dice([1] * (length - 2 * LONGEST))
+        house, ids, enough = House(language_indices(story)), [BOS], dice([1] * (length - 2 * LONGEST))
         while len(ids) < enough:
             sentence = house.sentence(dice)
             house.happen(sentence)

@@ -77,7 +77,7 @@ def pictured() -> dict[str, Any]:
         if run["model"] == "living":
             found[run["mask"]][str(run["ahead"])] = {
                 "losses": [[round(TENTHS * loss) for loss in look] for look in run["losses"]],
-                "says": [[WORDS[i] for i in said] for said in run["says"]],
+                "says": [[WORDS[i] for i in answer] for answer in run["says"]],
                 **{name: [int(f"{share:.0%}"[:-1]) for share in run[name]] for name in ("place", "stop")},
             }
     return {"words": [WORDS[i] for i in ids], "ids": ids, "prompt": PROMPT, "looks": list(LOOKS), "runs": found}

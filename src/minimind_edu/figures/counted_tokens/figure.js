@@ -53,8 +53,8 @@ function createRow(words) {
     const { letter, inside, round, apart, widest } = BUBBLE;
     const [left, right] = [-1, 1].map((side) => (width + side * Math.min(width, widest)) / 2);
     let top = apart;
-    const message = (name, said, isRight) => {
-      const lines = sentencesOf(said);
+    const message = (name, text, isRight) => {
+      const lines = sentencesOf(text);
       const wide = 2 * inside + letter * Math.max(...lines.map((line) => line.length));
       const [x, high] = [isRight ? right - wide : left, LINE * lines.length + inside];
       const box = { x: x.toFixed(1), y: top + HEAD, width: wide, height: high, rx: round, class: "ct-bubble" };
@@ -112,7 +112,7 @@ function createRow(words) {
     begin(words.says, STAGE.labels);
     y += WORD;
     const isSliding = isRow && stage === STAGE.labels && stageBefore === STAGE.labels - 1 && !prefersReducedMotion();
-    const said = labels.map(({ token, counts: isCounted }, i) => {
+    const targets = labels.map(({ token, counts: isCounted }, i) => {
       if (!stage) return null;
       if (token === null) return upright(words.none, middle(i), y - WORD + 2, "ct-template");
       if (isRow && !isThere(token)) return null;
@@ -121,7 +121,7 @@ function createRow(words) {
       return upright(s.words[token], middle(i), y - WORD + 2, cls);
     });
     const shift = isSliding ? { class: "ct-part ct-slides", style: `--ct-cell: ${cell.toFixed(1)}px` } : null;
-    parts.push(svg("g", shift ?? { class: `ct-part${stage >= STAGE.labels ? "" : " ct-away"}` }, said));
+    parts.push(svg("g", shift ?? { class: `ct-part${stage >= STAGE.labels ? "" : " ct-away"}` }, targets));
     if (isRow) {
       begin(words.looks, STAGE.future);
       const dots = s.words.map((_, i) => {
@@ -143,8 +143,8 @@ function createRow(words) {
       y = floor + 2;
     }
     stageBefore = stage;
-    const told = isRow ? words.stages[stage] : "";
-    setSize(root, Math.min(width, WIDEST), y, words.picture(told, counts.filter(Boolean).length));
+    const caption = isRow ? words.stages[stage] : "";
+    setSize(root, Math.min(width, WIDEST), y, words.picture(caption, counts.filter(Boolean).length));
     fill(root, parts);
   }
   return { root, draw };
@@ -152,12 +152,12 @@ function createRow(words) {
 
 /** What the model answers, and of 200 new chats how many are right. */
 function createAnswer(words) {
-  const said = h("b", { class: "ct-said" });
-  const root = h("p", { class: "ct-answer" }, h("span", {}, words.answers), said);
+  const answer = h("b", { class: "ct-said" });
+  const root = h("p", { class: "ct-answer" }, h("span", {}, words.answers), answer);
   function draw({ says, words: tokens, prompt, place, stop }) {
     const isRight = says.length === 2 && says[0] === tokens[prompt] && says[1] === tokens[prompt + 1];
-    said.textContent = says.join(" ");
-    said.dataset.tone = isRight ? "good" : "bad";
+    answer.textContent = says.join(" ");
+    answer.dataset.tone = isRight ? "good" : "bad";
     root.dataset.place = place;
     root.dataset.stop = stop;
   }

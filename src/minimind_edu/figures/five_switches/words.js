@@ -28,9 +28,11 @@ export const fiveSwitchesWords = {
     picture: (ends) => `Three trainings; they end ${ends.join(", ")} nats above the floor.`,
     rows: "Where three trainings of each of 32 settings end, in nats above the floor",
     verdict: (count, ends) => {
-      const told = `${ends.join(", ")} nats above the floor`;
-      if (count === 3) return `All three seeds learn: ${told}.`;
-      return count ? `${count} of three seeds learn${count === 1 ? "s" : ""}: ${told}.` : `No seed learns: ${told}.`;
+      const losses = `${ends.join(", ")} nats above the floor`;
+      if (count === 3) return `All three seeds learn: ${losses}.`;
+      return count
+        ? `${count} of three seeds learn${count === 1 ? "s" : ""}: ${losses}.`
+        : `No seed learns: ${losses}.`;
     },
   },
 };

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 1a783293.
+// The Chinese words of words.js as of ebc6c925.
 
 export const fiveSwitchesWords = {
   zh: {
@@ -25,9 +25,9 @@ export const fiveSwitchesWords = {
     picture: (ends) => `三次训练，最后比下限高出 ${ends.join("、")} nat。`,
     rows: "32 种设置各三次训练，最后比下限高出多少 nat",
     verdict: (count, ends) => {
-      const told = `比下限高 ${ends.join("、")} nat`;
-      if (count === 3) return `三个种子都学会了：${told}。`;
-      return count ? `三个种子里学会了 ${count} 个：${told}。` : `一个种子也没学会：${told}。`;
+      const losses = `比下限高 ${ends.join("、")} nat`;
+      if (count === 3) return `三个种子都学会了：${losses}。`;
+      return count ? `三个种子里学会了 ${count} 个：${losses}。` : `一个种子也没学会：${losses}。`;
     },
   },
 };

@@ -20,11 +20,11 @@ function createBars(words, tall) {
   const root = svg("svg", { role: "img", class: "fd-plot fd-still" });
   const axis = svg("g");
   const norms = Array.from({ length: 9 }, () => {
-    const own = WHO.map(() => svg("rect", { class: "fd-own" }));
+    const outlines = WHO.map(() => svg("rect", { class: "fd-own" }));
     const bars = WHO.map((who) => svg("rect", { class: `fd-bar fd-${who}` }));
     const lines = WHO.map(() => svg("line", { class: "fd-line" }));
     const gone = WHO.map((who) => svg("path", { class: `fd-gone fd-${who}` }));
-    return { own, bars, lines, gone };
+    return { own: outlines, bars, lines, gone };
   });
   const parts = (name) => norms.map((norm) => norm[name]);
   const bars = svg("g", { "data-sym": "stream" }, parts("bars"), parts("gone"));
@@ -47,7 +47,7 @@ function createBars(words, tall) {
     );
   }
 
-  function draw({ run, own, divisors }, width, label) {
+  function draw({ run, own: asTrained, divisors }, width, label) {
     const end = EDGE.top + tall;
     const up = linear([0, 1], [end, EDGE.top]);
     const y = (size) => up(heightOf(size));
@@ -57,7 +57,7 @@ function createBars(words, tall) {
     drawAxis(width, y, step);
     norms.forEach((norm, i) => {
       WHO.forEach((who, side) => {
-        const [size, trained, by] = [run[who][i], own[who][i], divisors[who][i]];
+        const [size, trained, by] = [run[who][i], asTrained[who][i], divisors[who][i]];
         const x = EDGE.left + (i + 0.5) * step + (side - 1) * wide;
         const box = { x: (x + 0.5).toFixed(1), width: (wide - 1).toFixed(1), y: EDGE.top, height: tall };
         setAttributes(norm.bars[side], box);
@@ -114,19 +114,19 @@ export default figure({
       const width = Math.min(given, WIDEST);
       const traits = Object.fromEntries(TRAITS.map((name) => [name, model.get(name)]));
       const found = runOf(stored, traits);
-      const { run, own } = found;
+      const { run, own: asTrained } = found;
       const [first, others] = WHO.map((who) => words.sizeOf(toDigits(run[who].at(-1), 3)));
       const nats = fmt(run.nats, 2);
       bars.draw(found, width, words.picture(words.stop(traits.percentile), nats, first, others));
       ends.set([words.nats(nats), first, others]);
-      const times = (who) => words.sizeOf(toDigits(run[who].at(-1) / own[who].at(-1), 2));
+      const times = (who) => words.sizeOf(toDigits(run[who].at(-1) / asTrained[who].at(-1), 2));
       const facts = {
         first: times("first"),
         others: times("others"),
-        nats: Math.round(run.nats / own.nats),
-        percent: Math.round((100 * run.others.at(-1)) / own.others.at(-1)),
+        nats: Math.round(run.nats / asTrained.nats),
+        percent: Math.round((100 * run.others.at(-1)) / asTrained.others.at(-1)),
       };
-      return { verdict: words.verdict[kindOf(run, own, !traits.percentile)](facts) };
+      return { verdict: words.verdict[kindOf(run, asTrained, !traits.percentile)](facts) };
     }
     return {
       title: isCompact ? words.titleCompact : words.titles[about],

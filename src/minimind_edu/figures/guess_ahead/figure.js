@@ -13,12 +13,12 @@ const MOST = 5000; // rounds
 const SOME = [20, 1000];
 const FRAMES = 40; // in which rounds are drawn
 
-/** The story with what became of the guesses of one round; said: the word in place of one, or false, if all stay. */
+/** The story after a round of guesses; replacement: the word in place of one, or false, if all stay. */
 function createText(words) {
   const root = h("p", { class: "ga-text" });
 
-  function draw(start, { guessed, kept, said }, isFresh) {
-    const now = said === false ? [[words.free, "free"]] : [[said, "rejected"]];
+  function draw(start, { guessed, kept, replacement }, isFresh) {
+    const now = replacement === false ? [[words.free, "free"]] : [[replacement, "rejected"]];
     const kinds = guessed.map((word, i) => [word, i < kept ? "kept" : "thrown"]);
     const parts = [...kinds.slice(0, kept), ...now, ...kinds.slice(kept)];
     const shown = parts.map(([word, kind], i) => {
@@ -47,13 +47,13 @@ function createList(words, head, onPress) {
     const [whole, total] = [rows.reduce((sum, [, p]) => sum + p, 0), sumOf(counts)];
     const shown = rows.map(([word, p]) => {
       const [bar, share] = [rowOf(word), total ? (counts[word] ?? 0) / total : null];
-      const said = words.percent(fmt((100 * p) / whole, 0));
+      const value = words.percent(fmt((100 * p) / whole, 0));
       const came = share === null ? words.nothing : words.percent(fmt(100 * share, 0));
       bar.set({
         word: nameOf(word),
         shares: [[0, p / whole], share],
-        said,
-        label: words.bar(nameOf(word), said, came),
+        value,
+        label: words.bar(nameOf(word), value, came),
       });
       if (word !== OTHERS) bar.root.setAttribute("aria-pressed", word === guess);
       return bar.root;
@@ -101,7 +101,7 @@ function createParts(words) {
           share === null ? null : Math.min(share / scale, 1),
           isGuess ? last.dart / most : null,
         ],
-        said: [p, q].map((number) => h("span", {}, number)),
+        value: [p, q].map((number) => h("span", {}, number)),
         label: words.barDraft(nameOf(part.word), p, q, came),
       });
       bar.root.dataset.kept = Boolean(isGuess && last.kept > 0);
@@ -166,8 +166,8 @@ export default figure({
 
     function drawText(last, isOne) {
       const guessed = last ? last.guessed.map(nameOf) : [];
-      const said = last ? last.said !== null && nameOf(last.said) : "…";
-      text.draw(start, { guessed, kept: last?.kept ?? 0, said }, isOne);
+      const replacement = last ? last.said !== null && nameOf(last.said) : "…";
+      text.draw(start, { guessed, kept: last?.kept ?? 0, replacement }, isOne);
     }
 
     function drawLists(guess, came) {

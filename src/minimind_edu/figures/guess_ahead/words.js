@@ -31,7 +31,7 @@ export const guessAheadWords = {
     ask: "Press a word in each list: your guesses. Then “20 rounds”.",
     askDraft: "The small model guesses three words. Press “1 round”.",
     kept: "All three guesses are kept, and the same pass adds a word.",
-    rejected: (word, said) => `“${word}” is rejected, with what follows it. Instead comes “${said}”.`,
+    rejected: (word, replacement) => `“${word}” is rejected, with what follows it. Instead comes “${replacement}”.`,
     after: (word, came, rounds, share, words) =>
       `“${word}”: ${came} of ${rounds} (model: ${share}). ${words} words per round.`,
     numbers: { rounds: "rounds", words: "words per round", gap: "gap to the large model" },

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 2e4fb69c.
+// The Chinese words of words.js as of 59ae6e6f.
 
 export const guessAheadWords = {
   zh: {
@@ -31,7 +31,7 @@ export const guessAheadWords = {
     ask: "在每一列里按一个词，这就是你猜的。再按“20 轮”。",
     askDraft: "小模型猜三个词。按“1 轮”。",
     kept: "猜的三个词全留下，同一次前向还多给一个词。",
-    rejected: (word, said) => `“${word}”被拒绝，后面的也一起作废。补上“${said}”。`,
+    rejected: (word, replacement) => `“${word}”被拒绝，后面的也一起作废。补上“${replacement}”。`,
     after: (word, came, rounds, share, words) =>
       `“${word}”：${rounds} 轮里 ${came} 次（模型：${share}）。每轮 ${words} 个词。`,
     numbers: { rounds: "轮数", words: "每轮写出的词", gap: "与大模型的差距" },

@@ -31,9 +31,9 @@ PLACES = ("garden", "study", "barn")  # where it was, where it is, where its own
 RIGHT = "study"
 
 
-def asked(told: int, question: int) -> str:
+def asked(story: int, question: int) -> str:
     """The text that the model reads: the story and the question, each in a language, 0 or 1."""
-    return " ".join((*STORY[told], QUESTION[question]))
+    return " ".join((*STORY[story], QUESTION[question]))
 
 
 @cache

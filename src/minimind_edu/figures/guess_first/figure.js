@@ -31,15 +31,15 @@ function createTelling(texts) {
     });
   }
 
-  function draw(told, language, said, weights, isSilent) {
-    if (drawn !== `${told}${language}`) {
-      drawn = `${told}${language}`;
+  function draw(tongue, language, answer, weights, isSilent) {
+    if (drawn !== `${tongue}${language}`) {
+      drawn = `${tongue}${language}`;
       words = [];
-      fill(story, lineOf(texts.story[told].flatMap((part) => part.words)));
+      fill(story, lineOf(texts.story[tongue].flatMap((part) => part.words)));
       fill(question, lineOf(texts.question[language].words), " ", slot);
     }
-    fill(slot, h("span", {}, said ?? "?"));
-    slot.dataset.said = said !== null;
+    fill(slot, h("span", {}, answer ?? "?"));
+    slot.dataset.said = answer !== null;
     words.forEach((word, i) => {
       const weight = weights?.[i + 1] ?? 0; // the first is <s>
       word.style.setProperty("--gf-read", weight < LEAST_READ ? "0%" : `${(100 * Math.sqrt(weight)).toFixed(0)}%`);
@@ -63,7 +63,7 @@ function createPlaces(words, onGuess) {
       row.set({
         word: [h("span", {}, names[at]), glosses ? h("small", {}, glosses[at]) : null, mine],
         shares: [[0, Math.max(share ?? 0, LEAST_BAR)], outlineOf(ghost)],
-        said: share === null ? "?" : words.percent(share),
+        value: share === null ? "?" : words.percent(share),
         label: share === null ? words.guess(names[at]) : words.bar(names[at], share, ghost, guess === at),
       });
       row.root.disabled = guess !== null;
@@ -77,8 +77,8 @@ function createPlaces(words, onGuess) {
 function renderGuessFirst({ model, el }) {
   const words = wordsOf(guessFirstWords);
   const [texts, sizes] = ["texts", "sizes"].map((name) => model.get(name));
-  const { told } = words;
-  const start = { guess: null, language: told, silenced: new Set(), answer: null, before: null };
+  const { tongue } = words;
+  const start = { guess: null, language: tongue, silenced: new Set(), answer: null, before: null };
   let [state, living, telling, looked] = [start, null, 0, null];
 
   const story = createTelling(texts);
@@ -98,7 +98,7 @@ function renderGuessFirst({ model, el }) {
   const nameOf = (id) => living.world.words[id];
   /** A word of the model with its meaning, where it is not in the language of the story. */
   function named({ id, place }) {
-    return words.named(nameOf(id), state.language !== told && place >= 0 ? texts.names[told][place] : null);
+    return words.named(nameOf(id), state.language !== tongue && place >= 0 ? texts.names[tongue][place] : null);
   }
 
   /** Something else is asked: the weights come, once, and the model reads. */
@@ -115,7 +115,7 @@ function renderGuessFirst({ model, el }) {
       if (!living) return status.set(words.unavailable);
       if (mine !== telling) return undefined;
     }
-    const ids = textOf(texts, told, next.language);
+    const ids = textOf(texts, tongue, next.language);
     const answer = answerOf(living, ids, texts.places[next.language], next.silenced);
     become({ ...next, answer, before: state.answer });
     more.href = `${model.get("page")}${living.hashOfStory(ids, living.world)}`;
@@ -148,7 +148,7 @@ function renderGuessFirst({ model, el }) {
     const head = looked ?? shown;
     const weights = answer && head ? answer.weights(head) : null;
     const answered = answer ? nameOf(answer.top.id) : null;
-    story.draw(told, language, answered, weights, isHeld(head));
+    story.draw(tongue, language, answered, weights, isHeld(head));
     const [short, long] = !answer ? words.hintBefore : isHeld(head) ? words.hintSilent : words.hint;
     fill(hint, short, h("span", {}, long));
   }
@@ -159,13 +159,13 @@ function renderGuessFirst({ model, el }) {
     const [name, isRight] = [named(top), top.place === texts.right];
     const silent = [...silenced].map((key) => key.split(".").map((number) => Number(number) + 1));
     if (!silent.length)
-      return language === told && !state.wasBroken
+      return language === tongue && !state.wasBroken
         ? words.first(name, top.share, guess === top.place)
         : words.whole(name, top.share);
     if (isRight) return words.still(silent, name, top.share);
     const isThatHead = silent.length === 1 && isHeld(missedHead(living.heads));
     const isOwner = top.place === texts.places[0].length - 1;
-    if (language !== told && isOwner && isThatHead) return words.wrongToo(name, top.share);
+    if (language !== tongue && isOwner && isThatHead) return words.wrongToo(name, top.share);
     return words.wrong(silent, name, top.share, isOwner, isThatHead);
   }
 
@@ -178,9 +178,9 @@ function renderGuessFirst({ model, el }) {
     const back = [words.back, { silenced: new Set() }];
     if (!silenced.size) {
       if (!state.wasBroken) return [silence, null];
-      return [language === told ? ask : null, null];
+      return [language === tongue ? ask : null, null];
     }
-    return language === told ? [ask, back] : [back, null];
+    return language === tongue ? [ask, back] : [back, null];
   }
 
   function set(button, press) {
@@ -196,7 +196,7 @@ function renderGuessFirst({ model, el }) {
   function draw() {
     const { guess, answer, before, language, silenced } = state;
     const isRight = answer?.top.place === texts.right;
-    const glosses = language === told ? null : texts.names[told];
+    const glosses = language === tongue ? null : texts.names[tongue];
     places.draw(texts.names[language], glosses, guess, answer, before);
     const lens = answer?.lens.map(({ id, share }) => [nameOf(id), share]);
     road.draw(lens, silenced, shown);

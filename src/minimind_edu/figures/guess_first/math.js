@@ -1,8 +1,8 @@
 // What GuessFirst asks the model, and what is said of an answer. No DOM.
 
 /** The text of a story told in one language and asked about in another: ids with <s>, and where its sentences end. */
-export function textOf({ story, question }, told, language) {
-  const parts = [...story[told], question[language]];
+export function textOf({ story, question }, tongue, language) {
+  const parts = [...story[tongue], question[language]];
   return [0, ...parts.flatMap(({ ids }) => ids)];
 }
 

@@ -10,7 +10,7 @@ const listed = (heads) => (heads.length === 1 ? nameOf(heads[0]) : `${heads.leng
 
 export const guessFirstWords = {
   en: {
-    told: 0, // the language of the story
+    tongue: 0, // the language of the story
     title: "Your guess first, then the model’s.",
     percent,
     named: (word, gloss) => (gloss ? `${word} (${gloss})` : word),
@@ -40,15 +40,15 @@ export const guessFirstWords = {
     open: "Go on: tell it your own story",
     again: "Start again",
 
-    first: (said, share, isYours) =>
-      `The model says ${isYours ? "so, too" : said}: ${isYours ? `${said}, ` : ""}${percent(share)}. ` +
+    first: (answer, share, isYours) =>
+      `The model says ${isYours ? "so, too" : answer}: ${isYours ? `${answer}, ` : ""}${percent(share)}. ` +
       "It is where Mia put it down.",
-    wrong: (heads, said, share, isOwner, isThatHead) =>
-      `Without ${isThatHead ? "this one head of sixteen" : listed(heads)} it says ${said}, ${percent(share)}` +
+    wrong: (heads, answer, share, isOwner, isThatHead) =>
+      `Without ${isThatHead ? "this one head of sixteen" : listed(heads)} it says ${answer}, ${percent(share)}` +
       (isOwner ? ", as if the drum had followed Mia." : "."),
-    still: (heads, said, share) => `Without ${listed(heads)} it still says ${said}, ${percent(share)}.`,
-    wrongToo: (said, share) =>
-      `The same mistake in Chinese: ${said}, ${percent(share)}. One head serves both languages.`,
-    whole: (said, share) => `It is back: ${said}, ${percent(share)}. Which others are needed? Press them.`,
+    still: (heads, answer, share) => `Without ${listed(heads)} it still says ${answer}, ${percent(share)}.`,
+    wrongToo: (answer, share) =>
+      `The same mistake in Chinese: ${answer}, ${percent(share)}. One head serves both languages.`,
+    whole: (answer, share) => `It is back: ${answer}, ${percent(share)}. Which others are needed? Press them.`,
   },
 };

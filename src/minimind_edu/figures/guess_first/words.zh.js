@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of cd2df5b5.
+// The Chinese words of words.js as of 30b826f3.
 
 const percent = (part) => {
   const value = 100 * part;
@@ -10,7 +10,7 @@ const listed = (heads) => (heads.length === 1 ? nameOf(heads[0]) : `${heads.leng
 
 export const guessFirstWords = {
   zh: {
-    told: 1, // the language of the story
+    tongue: 1, // the language of the story
     title: "你先猜，模型后猜。",
     percent,
     named: (word, gloss) => (gloss ? `${word}（${gloss}）` : word),
@@ -36,13 +36,13 @@ export const guessFirstWords = {
     open: "接着来：给它讲你自己的故事",
     again: "重新开始",
 
-    first: (said, share, isYours) =>
-      `模型${isYours ? "也这么说：" : "说"}${said}，${percent(share)}。米娅放在哪里，鼓就在哪里。`,
-    wrong: (heads, said, share, isOwner, isThatHead) =>
-      `少了${isThatHead ? "这一个头（共十六个）" : listed(heads)}，它说${said}，${percent(share)}` +
+    first: (answer, share, isYours) =>
+      `模型${isYours ? "也这么说：" : "说"}${answer}，${percent(share)}。米娅放在哪里，鼓就在哪里。`,
+    wrong: (heads, answer, share, isOwner, isThatHead) =>
+      `少了${isThatHead ? "这一个头（共十六个）" : listed(heads)}，它说${answer}，${percent(share)}` +
       (isOwner ? "，好像鼓跟着米娅走了。" : "。"),
-    still: (heads, said, share) => `少了${listed(heads)}，它还是说${said}，${percent(share)}。`,
-    wrongToo: (said, share) => `用英语问，错得一样：${said}，${percent(share)}。两种语言用的是同一个头。`,
-    whole: (said, share) => `头回来了：${said}，${percent(share)}。还少不了哪些头？按一按。`,
+    still: (heads, answer, share) => `少了${listed(heads)}，它还是说${answer}，${percent(share)}。`,
+    wrongToo: (answer, share) => `用英语问，错得一样：${answer}，${percent(share)}。两种语言用的是同一个头。`,
+    whole: (answer, share) => `头回来了：${answer}，${percent(share)}。还少不了哪些头？按一按。`,
   },
 };

@@ -53,15 +53,15 @@ export default figure({
       card.set({
         word: words.all,
         shares: [[0, memory.peak / whole], end],
-        said: bytesText(memory.peak),
+        value: bytesText(memory.peak),
         label: words.cardLabel(get("card"), percent(memory.peak / capacity)),
       });
       const at = places(memory).map((ends) => ends.map((bytes) => bytes / whole));
       rows.forEach((bar, i) => {
         const [name, bytes] = [words.parts[PARTS[i]], memory[PARTS[i]]];
-        const said = bytes ? bytesText(bytes) : "–";
+        const value = bytes ? bytesText(bytes) : "–";
         bar.root.dataset.absent = !bytes;
-        bar.set({ word: name, shares: [bytes ? at[i] : null, end], said, label: `${name}: ${said}` });
+        bar.set({ word: name, shares: [bytes ? at[i] : null, end], value, label: `${name}: ${value}` });
       });
       return says(memory, fits, percent);
     }

@@ -25,15 +25,15 @@ export function createBars(words, session, glossOf, first, count = MOST_BARS, gu
     const press = () => (guess?.isOpen() ? guess.take(id) : session.answer(id));
     const marks = ["mm-said", "mm-before", "mm-tick"];
     const bar = createBar("ml-bar st-bar mm-shows", marks, () => id !== null && press());
-    const set = (one, isGuess) => {
-      ({ id } = one);
-      const { drawn, exact, before } = one;
+    const set = (entry, isGuess) => {
+      ({ id } = entry);
+      const { drawn, exact, before } = entry;
       const [text, gloss] = [session.world.words[id], glossOf(id)];
-      const [name, share] = [words.glossed(text, gloss), drawn || one.model];
-      const said = isGuess ? "?" : share === null ? "…" : words.percent(share);
+      const [name, share] = [words.glossed(text, gloss), drawn || entry.model];
+      const value = isGuess ? "?" : share === null ? "…" : words.percent(share);
       const label = isGuess ? words.guess(name) : words.bar(name, share, exact, before);
       const shares = [[0, share ?? 0], outlineOf(before), exact || null];
-      bar.set({ word: wordWithGloss(text, gloss), shares, said, label });
+      bar.set({ word: wordWithGloss(text, gloss), shares, value, label });
       bar.root.dataset.cut = drawn === 0;
     };
     return { root: bar.root, set };

@@ -20,9 +20,9 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
   const { world } = session;
   const story = (...texts) => [0, ...world.encode(texts.join(" "))];
   const { tongue } = words; // the language of the page, in which its story is told
-  const told = stories.told[tongue];
-  const asked = story(told, stories.question[tongue]);
-  const ownerAt = story(told).at(-2); // the last place of the story
+  const text = stories.told[tongue];
+  const asked = story(text, stories.question[tongue]);
+  const ownerAt = story(text).at(-2); // the last place of the story
   const missed = missedHead(heads);
   const whereHead = `${missed.layer}.${missed.head}`;
   const named = (id) => words.glossed(words.quoted(world.words[id]), glossOf(id));
@@ -54,14 +54,14 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
 
   function other() {
     hear();
-    goTo(story(told, stories.question[1 - tongue]));
+    goTo(story(text, stories.question[1 - tongue]));
     const now = answerNow();
     return words.saw.other(named(now.id), now.part, verdict(now));
   }
 
   function owner() {
     hear();
-    goTo(story(told, stories.owner[tongue]));
+    goTo(story(text, stories.owner[tongue]));
     const now = answerNow();
     return words.saw.owner(named(now.id), now.part, verdict(now));
   }
@@ -93,14 +93,14 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
   function translate() {
     session.silenceSome([whereHead], true);
     session.show(missed);
-    goTo(story(told, stories.translation[tongue]));
+    goTo(story(text, stories.translation[tongue]));
     const now = answerNow();
     return words.saw.translate(named(now.id), now.part, now.id === now.right);
   }
 
   async function write() {
     hear();
-    goTo(story(told));
+    goTo(story(text));
     const begun = session.ids.length;
     for (let count = 0; count < WRITTEN; count++) {
       session.next();
@@ -134,7 +134,7 @@ export function createPresses(words, session, stories, sizes, glossOf, heads) {
 
   function unknown() {
     hear();
-    goTo(story(told, stories.unknown[tongue]));
+    goTo(story(text, stories.unknown[tongue]));
     const now = answerNow();
     return words.saw.unknown(named(now.id), now.part);
   }

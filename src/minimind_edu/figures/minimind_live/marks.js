@@ -30,8 +30,8 @@ export const wordWithGloss = (word, gloss) => [word, gloss ? h("small", {}, glos
 /** Links to the chapters that teach parts of the model. links: part -> { href, label }. */
 export function linksToChapters(words, links, parts) {
   const known = parts.map((part) => links[part]).filter(Boolean);
-  const one = ({ href, label }) => h("a", { href }, words.chapter(label));
-  return h("p", { class: "ml-chapter" }, known.map(one));
+  const linkTo = ({ href, label }) => h("a", { href }, words.chapter(label));
+  return h("p", { class: "ml-chapter" }, known.map(linkTo));
 }
 
 /** The small map of a head: rows read, columns are read; the row of the selected word is marked. */

@@ -21,10 +21,10 @@ export function createTabs(label, panels) {
 
   function show(name) {
     current = name;
-    for (const { name: own, button, panel } of tabs) {
-      button.setAttribute("aria-selected", own === name);
-      button.tabIndex = own === name ? 0 : -1;
-      panel.hidden = own !== name;
+    for (const { name: tab, button, panel } of tabs) {
+      button.setAttribute("aria-selected", tab === name);
+      button.tabIndex = tab === name ? 0 : -1;
+      panel.hidden = tab !== name;
     }
   }
 

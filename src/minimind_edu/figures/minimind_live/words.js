@@ -5,7 +5,7 @@ const percentOf = (part) => {
   const isRound = (value >= 10 && value <= 90) || value >= 99.95 || value < 0.05;
   return `${value.toFixed(isRound ? 0 : 1)}\u00a0%`;
 };
-const counted = (count, one, many) => (count === 1 ? `1 ${one}` : `${count} ${many}`);
+const counted = (count, singular, plural) => (count === 1 ? `1 ${singular}` : `${count} ${plural}`);
 
 export const minimindLiveWords = {
   en: {
@@ -187,10 +187,10 @@ export const minimindLiveWords = {
       look: (layer, head, word, part, isAnswer) =>
         `Head ${head} of block ${layer} gives ${percentOf(part)} of its weight to “${word}”` +
         `${isAnswer ? ", the very word it needs" : ""}. Tinted words are those that it reads.`,
-      silence: (answer, before, after, said, saidPart, isRight, isOwner) =>
+      silence: (answer, before, after, newAnswer, newPart, isRight, isOwner) =>
         `Without this one head ${answer} ${after < before ? "falls" : "goes"} from ${percentOf(before)} to ` +
         percentOf(after) +
-        (isRight ? "; it still says it." : `, and it says ${said} (${percentOf(saidPart)}) instead`) +
+        (isRight ? "; it still says it." : `, and it says ${newAnswer} (${percentOf(newPart)}) instead`) +
         (isRight ? "" : isOwner ? ", as if the drum had followed Mia." : "."),
       translate: (answer, part, isRight) =>
         `The head is still silent. Translating ${isRight ? "does not need it" : "suffers, too"}: it says ${answer} ` +

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 3c2e5f9e.
+// The Chinese words of words.js as of 77f16f1d.
 
 const percentOf = (part) => {
   const value = 100 * part;
@@ -180,9 +180,9 @@ export const minimindLiveWords = {
       look: (layer, head, word, part, isAnswer) =>
         `第 ${layer} 块的 ${head} 号头把 ${percentOf(part)} 的权重给了“${word}”` +
         `${isAnswer ? "，正是它需要的那个词" : ""}。染了色的，就是它在读的词。`,
-      silence: (answer, before, after, said, saidPart, isRight, isOwner) =>
+      silence: (answer, before, after, newAnswer, newPart, isRight, isOwner) =>
         `没有这一个头，${answer}从 ${percentOf(before)} ${after < before ? "降到" : "变为"} ${percentOf(after)}` +
-        (isRight ? "；它还是说这个词。" : `，它改说${said}（${percentOf(saidPart)}）`) +
+        (isRight ? "；它还是说这个词。" : `，它改说${newAnswer}（${percentOf(newPart)}）`) +
         (isRight ? "" : isOwner ? "，好像鼓跟着米娅走了。" : "。"),
       translate: (answer, part, isRight) =>
         `那个头仍然静音。${isRight ? "翻译用不着它" : "翻译也跟着变差"}：它说${answer}，概率 ${percentOf(part)}。`,

@@ -84,7 +84,7 @@ function stateOf(model) {
 }
 
 /** What the sentence of a step needs. */
-function told(s, words) {
+function described(s, words) {
   const route = s.routes[s.token];
   const isOne = s.top_k === 1;
   const weights = route.map(([, weight]) => fmt(weight, 2));
@@ -518,7 +518,7 @@ function renderWalk({ model, el }) {
 
   function draw(width) {
     const s = stateOf(model);
-    const given = told(s, words);
+    const given = described(s, words);
     const sentence = isLoad
       ? words.loads(given.most, given.mostRows, s.look.loads[given.most - 1], given.word, given.chosen)
       : words.steps[s.view][s.step](given);

@@ -202,7 +202,7 @@ function createMapText(model, words) {
   const link = h("p", { class: "mp-link", "aria-live": "polite" });
   const numbers = h("div", { class: "mp-numbers" }, flow, link);
   const set = (part) => {
-    [flow, says].forEach((one) => one.set(part));
+    [flow, says].forEach((texts) => texts.set(part));
     const isHere = part === model.get("here");
     fill(link, linkText(part), isHere && h("span", { class: "mp-here-word" }, words.here));
   };

@@ -45,7 +45,7 @@ function stateOf(model) {
     words,
     query,
     keys,
-    said: following[traits.back],
+    next: following[traits.back],
     last,
     at,
     adds,
@@ -252,10 +252,10 @@ function renderMoved({ model, el }) {
       true,
     );
     nextBox.hidden = shows !== "keys";
-    setText(lead, words.following(fmt(s.said.lead, 2)));
+    setText(lead, words.following(fmt(s.next.lead, 2)));
     ["kitchen", "garden"].forEach((room, i) => {
-      const share = words.percent(percentOf(s.said.shares[i]));
-      bars[i].set({ word: room, shares: [[0, s.said.shares[i]]], said: share, label: words.bar(room, share) });
+      const share = words.percent(percentOf(s.next.shares[i]));
+      bars[i].set({ word: room, shares: [[0, s.next.shares[i]]], value: share, label: words.bar(room, share) });
     });
     const most = s.weights.indexOf(Math.max(...s.weights));
     const speed = s.frequencies[1] * DEGREES;
@@ -263,7 +263,7 @@ function renderMoved({ model, el }) {
     const [query, key] = [m, n].map((position) => fmt(position * speed, 0));
     const sentences = {
       key: () => words.rotated({ m, n, speed: fmt(speed, 1), query, key, score: fmt(s.scores[MIA], 2) }),
-      keys: () => words.told({ back: s.back, word: s.words[most], weight: fmt(s.weights[most], 2), said: s.said.word }),
+      keys: () => words.told({ back: s.back, word: s.words[most], weight: fmt(s.weights[most], 2), next: s.next.word }),
     };
     verdict.set(sentences[shows]());
     follow();

@@ -28,8 +28,8 @@ export const movedQueryWords = {
     story: "the story, with the weights of head 3.4",
     chipLabel: (word, weight) => `${word}, weight ${weight}`,
     dial: (index, angle) => `pair ${index}: the query's arrow at ${angle} degrees`,
-    told: ({ back, word, weight, said }) =>
-      `${back ? `${wordsBack(back)} back` : "In its place"}, it reads “${word}” with ${weight}. Next word: ${said}.`,
+    told: ({ back, word, weight, next }) =>
+      `${back ? `${wordsBack(back)} back` : "In its place"}, it reads “${word}” with ${weight}. Next word: ${next}.`,
     rotated: ({ m, n, speed, query, key, score }) =>
       `Pair 1: q is rotated by ${m} × ${speed}° = ${query}°, M by ${n} × ${speed}° = ${key}°. Score: ${score}.`,
     percent: (number) => `${number} %`,

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of f8f75ff5.
+// The Chinese words of words.js as of 76bcaea0.
 
 export const movedQueryWords = {
   zh: {
@@ -26,8 +26,8 @@ export const movedQueryWords = {
     story: "这个故事，以及 3.4 号头的权重",
     chipLabel: (word, weight) => `${word}，权重 ${weight}`,
     dial: (index, angle) => `第 ${index} 对：查询的箭头指向 ${angle} 度`,
-    told: ({ back, word, weight, said }) =>
-      `${back ? `往回移 ${back} 个词` : "在原处"}，它读“${word}”，权重 ${weight}。下一个词：${said}。`,
+    told: ({ back, word, weight, next }) =>
+      `${back ? `往回移 ${back} 个词` : "在原处"}，它读“${word}”，权重 ${weight}。下一个词：${next}。`,
     rotated: ({ m, n, speed, query, key, score }) =>
       `第 1 对：q 转了 ${m} × ${speed}° = ${query}°，M 转了 ${n} × ${speed}° = ${key}°。分数：${score}。`,
     percent: (number) => `${number}%`,

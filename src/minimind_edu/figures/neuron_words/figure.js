@@ -81,8 +81,8 @@ function createBars(words, glossOf) {
 
   function drawBar(word, share, usual, isOff) {
     const bar = createBar("nw-bar", ["mm-said", "mm-tick"]);
-    const said = words.percent(fmt(100 * share, 0));
-    bar.set({ word: wordWith(word, glossOf(word)), shares: [[0, share], isOff ? usual : null], said });
+    const value = words.percent(fmt(100 * share, 0));
+    bar.set({ word: wordWith(word, glossOf(word)), shares: [[0, share], isOff ? usual : null], value });
     return bar;
   }
 

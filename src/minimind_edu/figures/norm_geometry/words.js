@@ -46,7 +46,7 @@ export const normGeometryWords = {
     timesGain: "× gain",
     threeChannels: "The three channels of the input",
     channelOfX: (number) => `Channel ${number} of x`,
-    withC: (own, shifted) => `${own}, with c ${shifted}`,
+    withC: (plain, shifted) => `${plain}, with c ${shifted}`,
     stats: ["mean", "std", "RMS", "rotated by"],
     degrees: (number) => `${number}°`,
     none: "–",

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 945ff51a.
+// The Chinese words of words.js as of 57d5253e.
 
 export const normGeometryWords = {
   zh: {
@@ -46,7 +46,7 @@ export const normGeometryWords = {
     timesGain: "× 增益",
     threeChannels: "输入的三个通道",
     channelOfX: (number) => `x 的通道 ${number}`,
-    withC: (own, shifted) => `${own}，加 c 后 ${shifted}`,
+    withC: (plain, shifted) => `${plain}，加 c 后 ${shifted}`,
     stats: ["均值", "标准差", "RMS", "转过"],
     degrees: (number) => `${number}°`,
     none: "–",

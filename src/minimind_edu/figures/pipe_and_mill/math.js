@@ -15,8 +15,8 @@ export function shareOf({ mill, step }) {
 }
 
 /** How many milliseconds the lanes have room for: three steps of one text, and more where a step is longer. */
-export function roomFor({ one, high, pipe }) {
-  return Math.max(3 * one, 1.06 * Math.max(high, pipe));
+export function roomFor({ one: ofOneText, high, pipe }) {
+  return Math.max(3 * ofOneText, 1.06 * Math.max(high, pipe));
 }
 
 /** After this share of a step, how much of all its turning the mill has done, if it takes so many bites. */

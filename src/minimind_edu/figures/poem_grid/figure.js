@@ -123,7 +123,7 @@ function createBars(words) {
       bars[i].set({
         word: [h("b", {}, character), h("small", {}, ` ${final}${isRhyme ? " ✓" : ""}`)],
         shares: [[0, share]],
-        said: percent(share, words),
+        value: percent(share, words),
         label: words.bar(character, percent(share, words), isRhyme),
       });
     });
@@ -132,8 +132,8 @@ function createBars(words) {
 }
 
 function verdictOf(s, words) {
-  const [own, poets] = [FIRST.indexOf(s.first), 0].map((at) => percent(s.now.groups[at], words));
-  return words.verdict({ line: s.line, first: s.first, own, poets: s.first === FIRST[0] ? null : poets });
+  const [share, poets] = [FIRST.indexOf(s.first), 0].map((at) => percent(s.now.groups[at], words));
+  return words.verdict({ line: s.line, first: s.first, share, poets: s.first === FIRST[0] ? null : poets });
 }
 
 const meanOf = ([a, b]) => (a === null || b === null ? null : (a + b) / 2);

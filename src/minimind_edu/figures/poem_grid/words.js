@@ -32,8 +32,8 @@ export const poemGridWords = {
     due: (line) => `next at the end of line ${line}`,
     bar: (character, share, isRhyme) => `${character}, ${share}${isRhyme ? ", rhymes" : ""}`,
     picture: (text, line) => `A poem as a grid, up to the end of line ${line}, where a character is due: ${text}`,
-    verdict: ({ line, first, own, poets }) =>
-      `End of line ${line}: ${own} for what rhymes with ${first}${poets ? `, ${poets} with 秋` : ""}.`,
+    verdict: ({ line, first, share, poets }) =>
+      `End of line ${line}: ${share} for what rhymes with ${first}${poets ? `, ${poets} with 秋` : ""}.`,
     form: "poems of a right form",
     tones: "opposite tones",
     rhyme: (chance) => `rhymes (by chance ${chance})`,

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 25749a41.
+// The Chinese words of words.js as of aa93c7b8.
 
 export const poemGridWords = {
   zh: {
@@ -29,8 +29,8 @@ export const poemGridWords = {
     due: (line) => `第 ${line} 句末字最可能是`,
     bar: (character, share, isRhyme) => `${character}，${share}${isRhyme ? "，押韵" : ""}`,
     picture: (text, line) => `排成格子的一首诗，到第 ${line} 句末字之前，该填一个字：${text}`,
-    verdict: ({ line, first, own, poets }) =>
-      `第 ${line} 句末：与“${first}”同韵的字占 ${own}${poets ? `，与“秋”同韵的占 ${poets}` : ""}。`,
+    verdict: ({ line, first, share, poets }) =>
+      `第 ${line} 句末：与“${first}”同韵的字占 ${share}${poets ? `，与“秋”同韵的占 ${poets}` : ""}。`,
     form: "合格式的诗",
     tones: "平仄相对",
     rhyme: (chance) => `押韵（碰巧 ${chance}）`,

@@ -96,7 +96,7 @@ class QuantizationGrid(Figure):
 
     @default("stories")
     def _stored_stories(self) -> dict[str, Any]:
-        return told()
+        return free_stories()
 
     def _summary(self) -> tuple[str, list[tuple[str, str]]]:
         asked = len(self.exam["questions"])
@@ -141,7 +141,7 @@ def row_of(layer: int, matrix: str, row: int) -> dict[str, Any]:
 
 def asked() -> list[world.Question]:
     """The twelve questions, in the order of their kinds."""
-    return [question for kind in KINDS for question in world.questions(kind, EACH, SEED, told="en", asked="en")]
+    return [question for kind in KINDS for question in world.questions(kind, EACH, SEED, story="en", asked="en")]
 
 
 def _packed(exam: dict[str, Any]) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def exam() -> dict[str, Any]:
 
 
 @cache
-def told() -> dict[str, Any]:
+def free_stories() -> dict[str, Any]:
     """What the model writes with all matrices rounded to every grid.
 
     Returns:

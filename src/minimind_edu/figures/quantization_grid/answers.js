@@ -71,8 +71,8 @@ export function createNextWord(words) {
       [0, before],
       [0, after],
     ];
-    const said = first === second ? first : words.change(first, second);
-    bar.set({ word, shares, said, label: words.bar(word, first, second) });
+    const value = first === second ? first : words.change(first, second);
+    bar.set({ word, shares, value, label: words.bar(word, first, second) });
     bar.root.dataset.answer = isAnswer;
     return bar;
   }
@@ -99,10 +99,10 @@ export function createStory(words, onAnother) {
   }
 
   /** wrong: the index of the first impossible word, or null. */
-  function draw({ beginning, words: told, wrong }) {
-    const part = (name, from, to) => h("span", { class: `qg-${name}` }, joined(told.slice(from, to)));
-    const held = [h("span", { class: "qg-begun" }, joined(beginning)), " ", part("held", 0, wrong ?? told.length)];
-    fill(text, held, wrong === null ? [] : [" ", impossible(told[wrong]), " ", part("after", wrong + 1)]);
+  function draw({ beginning, words: story, wrong }) {
+    const part = (name, from, to) => h("span", { class: `qg-${name}` }, joined(story.slice(from, to)));
+    const held = [h("span", { class: "qg-begun" }, joined(beginning)), " ", part("held", 0, wrong ?? story.length)];
+    fill(text, held, wrong === null ? [] : [" ", impossible(story[wrong]), " ", part("after", wrong + 1)]);
   }
   return { root, draw };
 }

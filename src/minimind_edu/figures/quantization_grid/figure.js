@@ -120,9 +120,9 @@ function answersState(model, reading, readStory) {
   const { questions, results } = model.get("exam");
   const [bits, per] = [model.get("bits"), model.get("per")];
   const result = results[per][bits];
-  const said = questions.map(({ words }, at) => words[result.said[at] ?? 0]);
-  const right = questions.filter(({ answer }, at) => answer === said[at]).length;
-  const shared = { questions, right, said, size: result.size };
+  const answers = questions.map(({ words }, at) => words[result.said[at] ?? 0]);
+  const right = questions.filter(({ answer }, at) => answer === answers[at]).length;
+  const shared = { questions, right, answers, size: result.size };
   if (reading) return { ...shared, ...readStory(reading, bits, per), chosen: null, isRead: true };
   const chosen = model.get("question");
   if (chosen === null) return { ...shared, chosen, kl: result.kl };
@@ -218,7 +218,7 @@ export default figure({
       const answered = answersState(model, source?.reading(), readStory);
       const isWide = width >= WIDE;
       plot.draw(s, width, isCompact);
-      answers.draw(answered.questions, answered.said, answered.chosen);
+      answers.draw(answered.questions, answered.answers, answered.chosen);
       setAttributes(number.input, { max: shown.rows - 1 });
       const shownStory = storyState(model, isCompact);
       const isStory = !answered.rows;

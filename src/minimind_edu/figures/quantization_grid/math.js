@@ -37,7 +37,7 @@ export function roundedMatrix({ shape, data }, bits, per) {
 
 /** All tensors of a model, its matrices rounded; gains of norms are vectors and stay as they are. */
 export function roundedTensors(tensors, bits, per) {
-  const rounded = ([name, one]) => [name, one.shape.length === 2 ? roundedMatrix(one, bits, per) : one];
+  const rounded = ([name, tensor]) => [name, tensor.shape.length === 2 ? roundedMatrix(tensor, bits, per) : tensor];
   return Object.fromEntries(Object.entries(tensors).map(rounded));
 }
 

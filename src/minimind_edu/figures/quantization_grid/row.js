@@ -34,10 +34,10 @@ export function createRowPlot(words, onPull) {
   let [scale, now] = [null, null];
 
   /** From weights to pixels; the axis has room for the largest weight at its longest, and stays while it is pulled. */
-  function scaleFor({ own, largestAt, others, largest }, width, isCompact) {
-    const [sign, longest] = [Math.sign(own[largestAt]) || 1, MOST_PULL * Math.abs(own[largestAt])];
+  function scaleFor({ own: weights, largestAt, others, largest }, width, isCompact) {
+    const [sign, longest] = [Math.sign(weights[largestAt]) || 1, MOST_PULL * Math.abs(weights[largestAt])];
     const halfStep = Math.max(longest, others) / Math.min(largest, FEW) / 2;
-    const beyond = Math.max(0, ...own.map((weight) => -sign * weight)) + halfStep;
+    const beyond = Math.max(0, ...weights.map((weight) => -sign * weight)) + halfStep;
     const pulled = Math.max(longest, Math.min(others, longest + halfStep)) || 1;
     const reach = (way) => 1.03 * (way === sign ? pulled : beyond);
     const isNarrow = width < NARROW;
@@ -47,7 +47,7 @@ export function createRowPlot(words, onPull) {
     const right = RIGHT[size];
     const perUnit = (height - top - MARGIN.bottom) / (reach(1) + reach(-1));
     const zero = top + reach(1) * perUnit;
-    const pitch = (width - MARGIN.left - right) / own.length;
+    const pitch = (width - MARGIN.left - right) / weights.length;
     const x = (i) => MARGIN.left + (i + 0.5) * pitch;
     const y = (weight) => zero - weight * perUnit;
     return { width, height, top, isNarrow, x, y, pitch, perUnit, range: [-reach(-1), reach(1)] };

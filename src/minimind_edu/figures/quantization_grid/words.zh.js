@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 276fe714.
+// The Chinese words of words.js as of ef5f6a80.
 
 export const quantizationGridWords = {
   zh: {
@@ -16,8 +16,8 @@ export const quantizationGridWords = {
     handleAt: (value, times) => `${value}，是它本来的 ${times} 倍`,
     row: (bits, zeros, count) => `${bits} 位的网格上的这一行：${count} 个权重里有 ${zeros} 个变成 0`,
     answers: "它回答 12 个问题：",
-    answer: (said, right) => (said === right ? `${said}，对` : `${said}，错，应为 ${right}`),
-    asked: (text, said) => `${text}：${said}`,
+    answer: (answer, right) => (answer === right ? `${answer}，对` : `${answer}，错，应为 ${right}`),
+    asked: (text, answer) => `${text}：${answer}`,
     others: "其他",
     bar: (word, before, after) => `${word}：原来 ${before}，舍入后 ${after}`,
     percent: (p) => `${(100 * p).toFixed(p > 0.0005 && p < 0.9995 ? 1 : 0)}%`,

@@ -13,7 +13,7 @@ from traitlets import Bunch, List, validate
 
 from minimind_edu.notebook import language
 from minimind_edu.web.base import Figure, rounded
-from minimind_edu.words import in_state, said
+from minimind_edu.words import in_state, translated
 
 _CHOICE_KEYS = {"question", "options"}
 _NUMBER_KEYS = {"question", "answer", "tolerance", "why"}
@@ -129,7 +129,7 @@ class Quiz(Figure):
     def _checked_questions(self, proposal: Bunch) -> list[dict[str, Any]]:
         if not proposal["value"]:
             raise ValueError("a quiz needs at least one question, got none")
-        return in_state([_checked(question) for question in proposal["value"]], said)
+        return in_state([_checked(question) for question in proposal["value"]], translated)
 
     def __repr__(self) -> str:
         return f"Quiz({len(self.questions)} questions)"

@@ -10,7 +10,7 @@ import { coverable, createSource } from "../../web/live/source.js";
 import { createWordLine } from "../../web/live/word_line.js";
 import { streamSizes, streamShares, sharesByKind, sizeSeen } from "./math.js";
 import { cosineOf, rootMeanSquare, traceSizes } from "./math.js";
-import { KINDS, SIDES, TONES, drawBlockAxis, drawRiver, percentOf, riverScale, told } from "./stripes.js";
+import { KINDS, SIDES, TONES, drawBlockAxis, drawRiver, percentOf, riverScale, threeDigits } from "./stripes.js";
 import { residualStreamWords } from "./words.js";
 
 const words = wordsOf(residualStreamWords);
@@ -52,7 +52,7 @@ function storyState({ living, traces, tokens, at, ids }, block) {
   const run = traceSizes(trace);
   const depth = trace.blocks.length;
   const atBlocks = run.streams.filter((_, i) => i % 2 === 0);
-  const said = atBlocks.map((stream) => {
+  const lens = atBlocks.map((stream) => {
     const likely = softmax(model.read(stream));
     const word = likely.indexOf(Math.max(...likely));
     return { word: world.words[word], share: likely[word] };
@@ -68,7 +68,7 @@ function storyState({ living, traces, tokens, at, ids }, block) {
     adds: trace.blocks.map(({ input, output }) => rootMeanSquare(output.map((x, i) => x - input[i]))),
     cosine: atBlocks.map((stream) => cosineOf(stream, trace.embedding)),
     reads: [...trace.blocks.map(({ normed }) => rootMeanSquare(normed)), rootMeanSquare(end)],
-    said,
+    lens,
     token: tokens[at],
     key: [...ids.slice(0, at + 1)].join(),
     isStory: true,
@@ -80,7 +80,7 @@ function storyState({ living, traces, tokens, at, ids }, block) {
 /** What the model would say after each block, where there is room. */
 function drawSaid(s, x, floor, width) {
   if (!s.isStory || width < NARROW) return [];
-  return s.said.map(({ word, share }, block) => {
+  return s.lens.map(({ word, share }, block) => {
     const cls = block === s.block ? "mm-strong" : "mm-small";
     return textAt(x(2 * block), floor + 36, words.asText(word, percentOf(share)), { anchor: "middle", cls });
   });
@@ -116,15 +116,15 @@ function drawPowers(low, high, y, right) {
 
 /** What the picture says in one sentence. */
 function streamVerdict(s) {
-  if (s.isStory) return words.wouldSay(s.block, s.said[s.block].word, percentOf(s.said[s.block].share));
+  if (s.isStory) return words.wouldSay(s.block, s.lens[s.block].word, percentOf(s.lens[s.block].share));
   const { pre, post, none, overflow } = words.verdict;
   if (!s.isWhole) return overflow(s.reached + 1);
   if (s.placement === "post") return post(s.depth, percentOf(s.shares.at(-1)[0]));
-  return (s.placement === "pre" ? pre : none)(s.depth, told(s.sizes.at(-1)));
+  return (s.placement === "pre" ? pre : none)(s.depth, threeDigits(s.sizes.at(-1)));
 }
 
 const backVerdict = ({ gradient }) => {
-  return gradient[0] === null ? words.noGradient : words.gradients(told(gradient[0]));
+  return gradient[0] === null ? words.noGradient : words.gradients(threeDigits(gradient[0]));
 };
 
 /** What the embedding, attention and the feed-forward network have in the stream, each in its color. */
@@ -145,21 +145,21 @@ function streamNumbers(s) {
   const added = size && Math.hypot(s.added[2 * block - 2], s.added[2 * block - 1]);
   const isLost = s.loss === null || s.loss > 1.5 * s.guess;
   return [
-    [words.streamAfter(block), told(size), size ? undefined : "bad"],
-    [words.nextReads, told(size && sizeSeen(size, s.placement))],
-    block ? [words.adds(block), told(added)] : [words.addedBefore, words.none],
+    [words.streamAfter(block), threeDigits(size), size ? undefined : "bad"],
+    [words.nextReads, threeDigits(size && sizeSeen(size, s.placement))],
+    block ? [words.adds(block), threeDigits(added)] : [words.addedBefore, words.none],
     [words.cosine, size ? fmt(s.cosine[block], 2) : words.nothing],
-    [words.gradient, block ? told(s.gradient[block - 1]) : words.nothing],
-    [words.loss(fmt(s.guess, 2)), told(s.loss), isLost ? "bad" : undefined],
-    [words.spread, told(s.spread)],
+    [words.gradient, block ? threeDigits(s.gradient[block - 1]) : words.nothing],
+    [words.loss(fmt(s.guess, 2)), threeDigits(s.loss), isLost ? "bad" : undefined],
+    [words.spread, threeDigits(s.spread)],
   ];
 }
 
 function storyNumbers(s, block) {
   return [
-    [words.streamAfter(block), told(s.sizes[2 * block])],
-    [words.nextReads, told(s.reads[block])],
-    block ? [words.adds(block), told(s.adds[block - 1])] : [words.addedBefore, words.none],
+    [words.streamAfter(block), threeDigits(s.sizes[2 * block])],
+    [words.nextReads, threeDigits(s.reads[block])],
+    block ? [words.adds(block), threeDigits(s.adds[block - 1])] : [words.addedBefore, words.none],
     [words.cosine, fmt(s.cosine[block], 2)],
   ];
 }

@@ -14,7 +14,7 @@ const TICKS = [0.1, 0.25, 0.5, 1, 2, 4, 8, 12, 16];
 const LEAST = 2; // pixels of the embedding, however small its share
 
 /** Three digits at least, without any point from 1,000 on. */
-export function told(x) {
+export function threeDigits(x) {
   if (x === null || x === undefined) return streamWords.overflow;
   if (x === 0) return "0";
   const power = Math.floor(Math.log10(Math.abs(Number(x.toPrecision(3)))));
@@ -97,7 +97,7 @@ export function drawRiver(s, x, width, scale) {
     !s.isWhole &&
       textAt(x(s.sizes.length - 1) + 8, y(end) + 24, streamWords.overflow, { cls: "mm-strong", tone: "bad" }),
     s.isWhole && svg("g", { "data-sym": "norm" }, textAt(width, floor + 18, below, { anchor: "end" })),
-    s.isWhole && textAt(out + 14, y(s.sizes.at(-1)) - 6, told(s.sizes.at(-1)), { cls: "mm-strong" }),
+    s.isWhole && textAt(out + 14, y(s.sizes.at(-1)) - 6, threeDigits(s.sizes.at(-1)), { cls: "mm-strong" }),
   ];
 }
 

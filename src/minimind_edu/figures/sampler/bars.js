@@ -26,7 +26,7 @@ export function createSamplerBars(words, onPress) {
       row.set({
         word: item.word,
         shares: [[0, item.before], [0, item.after], item.share],
-        said: [was === now ? null : h("small", {}, was), h("b", {}, now)],
+        value: [was === now ? null : h("small", {}, was), h("b", {}, now)],
         label: words.bar(item.word, item.before, item.isCut ? null : item.after, item.share),
       });
       Object.assign(row.root.dataset, { cut: item.isCut, seen: item.isSeen, last: item.isLast });

@@ -6,7 +6,7 @@ import { figure } from "../../web/kit/figure.js";
 import { linear, across, levels, lineThrough } from "../../web/kit/chart.js";
 import { streamSizes, streamShares } from "../residual_stream/math.js";
 import { SIDES, TONES, drawBlockAxis, drawRiver } from "../residual_stream/stripes.js";
-import { percentOf, riverScale, streamWords, told } from "../residual_stream/stripes.js";
+import { percentOf, riverScale, streamWords, threeDigits } from "../residual_stream/stripes.js";
 import { mean, threadsOf } from "./math.js";
 import { sinkingWordsWords } from "./words.js";
 
@@ -128,7 +128,7 @@ export default figure({
       const verdict = (s.angle < 5 ? words.alike : words.apart)(angle);
       if (river) {
         const stream = streamOf(model, s);
-        river.draw(stream, x, width, words.ends(angle, told(stream.sizes.at(-1))));
+        river.draw(stream, x, width, words.ends(angle, threeDigits(stream.sizes.at(-1))));
       }
       threads.draw(s, x, width);
       const numbers = [

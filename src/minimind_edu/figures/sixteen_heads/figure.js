@@ -28,7 +28,7 @@ const CHAIN = {
 function createStory(glossOf, hasTags) {
   const root = h("p", { class: "mm-story sx-story" });
   const slot = h("b", { class: "mm-slot mm-next-word", "data-sym": "logits" });
-  let [told, words, tags] = [null, [], new Map()];
+  let [telling, words, tags] = [null, [], new Map()];
 
   const wordOf = (text) => {
     const gloss = glossOf(text);
@@ -36,15 +36,15 @@ function createStory(glossOf, hasTags) {
   };
 
   function tell(next, spots) {
-    told = next;
+    telling = next;
     tags = new Map();
-    words = told.words.map((text, at) => {
+    words = telling.words.map((text, at) => {
       const tag = hasTags && spots.includes(at) ? h("small", { class: "sx-tag" }) : null;
       if (tag) tags.set(at, tag);
       return h("span", { class: "sx-word" }, h("span", {}, wordOf(text)), tag);
     });
     const isJoined = (at) => {
-      const [before, text] = told.words.slice(at - 1, at + 1);
+      const [before, text] = telling.words.slice(at - 1, at + 1);
       return at === 1 || NO_SPACE_BEFORE.test(text) || (!glossOf(text) && CHINESE.test(before) && CHINESE.test(text));
     };
     const spaced = words.slice(1).flatMap((word, i) => (isJoined(i + 1) ? [word] : [" ", word]));
@@ -52,14 +52,14 @@ function createStory(glossOf, hasTags) {
   }
 
   function draw(s) {
-    const spots = [...s.told.spots, s.told.ids.length - 1];
-    if (told !== s.told) tell(s.told, spots);
-    fill(slot, wordOf(s.said[0]));
-    slot.dataset.right = s.said[2] === 0;
+    const spots = [...s.telling.spots, s.telling.ids.length - 1];
+    if (telling !== s.telling) tell(s.telling, spots);
+    fill(slot, wordOf(s.answer[0]));
+    slot.dataset.right = s.answer[2] === 0;
     if (!hasTags) return;
     spots.forEach((spot, i) => {
       const [from, weight] = s.read.whose[i];
-      setText(tags.get(spot), `${s.told.words[from]} ${fmt(weight, 2)}`);
+      setText(tags.get(spot), `${s.telling.words[from]} ${fmt(weight, 2)}`);
       tags.get(spot).style.setProperty("--sx-share", `${(100 * weight).toFixed(0)}%`);
       tags.get(spot).dataset.weak = String(weight < WEAK);
       tags.get(spot).dataset.silent = s.isSilent(s.whose);
@@ -78,9 +78,9 @@ function createBars(words, glossOf, isCompact) {
   function draw({ names, read }) {
     const places = names.map((name, i) => [name, read.shares[i]]).slice(0, bars.length - 1);
     [...places, read.other].forEach(([word, share], i) => {
-      const [gloss, said] = [glossOf(word), words.percent(fmt(100 * share, 0))];
+      const [gloss, value] = [glossOf(word), words.percent(fmt(100 * share, 0))];
       const shown = gloss ? [word, " ", h("small", {}, gloss)] : word;
-      bars[i].set({ word: shown, shares: [[0, share]], said, label: words.bar(word, said) });
+      bars[i].set({ word: shown, shares: [[0, share]], value, label: words.bar(word, value) });
     });
   }
   return { root, draw };
@@ -175,30 +175,30 @@ export default figure({
     }
 
     /** What is read with these heads silenced, or null until the model has come. */
-    function readingNow(told, silent) {
-      if (!silent.length) return told.first;
+    function readingNow(telling, silent) {
+      if (!silent.length) return telling.first;
       if (!living) {
         ask();
         return null;
       }
-      return readingOf(living, told, { whose, fetches }, silent);
+      return readingOf(living, telling, { whose, fetches }, silent);
     }
 
     function draw(width) {
-      const told = stored.told[model.get("story")];
+      const telling = stored.told[model.get("story")];
       const silent = headsIn(model.get("silent"), names.length).map((i) => names[i]);
-      const read = readingNow(told, silent);
-      shown = read ?? (shown?.told === told ? shown.read : told.first);
-      shown = { told, read: shown };
-      const placeNames = told.places.map((id) => told.words[told.ids.indexOf(id)]);
-      const said = saidIn(shown.read, placeNames);
+      const read = readingNow(telling, silent);
+      shown = read ?? (shown?.telling === telling ? shown.read : telling.first);
+      shown = { telling, read: shown };
+      const placeNames = telling.places.map((id) => telling.words[telling.ids.indexOf(id)]);
+      const answer = saidIn(shown.read, placeNames);
       const isSilent = (name) => silent.includes(name);
-      const s = { told, read: shown.read, said, names: placeNames, isSilent, whose, fetches };
+      const s = { telling, read: shown.read, answer, names: placeNames, isSilent, whose, fetches };
       story.draw(s);
       bars.draw(s);
       heads.draw(s, width);
       if (!read) return { verdict: isLost ? words.unavailable : words.loading };
-      const [word, share] = [words.glossed(said[0], glossOf(said[0])), words.percent(fmt(100 * said[1], 0))];
+      const [word, share] = [words.glossed(answer[0], glossOf(answer[0])), words.percent(fmt(100 * answer[1], 0))];
       if (!silent.length) return { verdict: words.whole(word, share) };
       if (silent.length > FEW) return { verdict: words.withoutMany(silent.length, word, share) };
       return { verdict: words.without(silent, word, share) };

@@ -29,7 +29,7 @@ function createTable(words, onChoose) {
     );
   }
 
-  function draw({ tokens, said }, at, depth) {
+  function draw({ tokens, said: lens }, at, depth) {
     const focused = buttons.indexOf(document.activeElement);
     const head = [words.story, ...words.columns].map((name, i) =>
       h("span", { class: "sl-head mm-label", "data-last": i === depth + 1, "data-there": i <= depth + 1 }, name),
@@ -53,7 +53,7 @@ function createTable(words, onChoose) {
         "div",
         { class: "sl-row", "data-here": place === at },
         buttons[place],
-        said[place].map((look, column) => drawCell(token, look, column, depth)),
+        lens[place].map((look, column) => drawCell(token, look, column, depth)),
       ),
     );
     fill(root, h("div", { class: "sl-row", "aria-hidden": "true" }, head), rows);

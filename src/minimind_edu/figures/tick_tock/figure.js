@@ -151,8 +151,8 @@ function createResults(words) {
       bars[i].root.dataset.tone = isRight ? "good" : "bad";
       const number = fmt(lead, 1);
       const label = words.bar(read, right, number, isRight);
-      const said = words.lead(number, isRight);
-      bars[i].set({ word: words.after(read, right), shares: [[0, chanceOf(lead)]], said, label });
+      const value = words.lead(number, isRight);
+      bars[i].set({ word: words.after(read, right), shares: [[0, chanceOf(lead)]], value, label });
     });
     setText(sum, fmt(leads[0] + leads[1], 1));
   }

@@ -45,18 +45,18 @@ const OTHER = { en: "zh", zh: "en" };
 function stateOf(model) {
   const traits = Object.fromEntries(TRAITS.map((name) => [name, model.get(name)]));
   const stored = model.get("stored");
-  const told = stored.told[traits.story];
+  const telling = stored.told[traits.story];
   const first = traits.shows === "inside" ? silu(traits.gate) * traits.up : traits.first;
-  const active = [first, traits.shows === "two" ? traits.second : told.active[1]];
-  const chances = chancesOf(logitsAt(stored, told, active));
-  const [said] = largest(chances, 1);
-  return { ...traits, stored, told, active, chances, said, word: stored.words[said] };
+  const active = [first, traits.shows === "two" ? traits.second : telling.active[1]];
+  const chances = chancesOf(logitsAt(stored, telling, active));
+  const [likeliest] = largest(chances, 1);
+  return { ...traits, stored, telling, active, chances, likeliest, word: stored.words[likeliest] };
 }
 
 /** What a story's own numbers are, as traits. */
-function ownOf(told) {
-  const [first, second] = told.active.map(Math.round);
-  return { first, second, gate: Number(told.gate[0].toFixed(1)), up: Number(told.up[0].toFixed(1)) };
+function ownOf(telling) {
+  const [first, second] = telling.active.map(Math.round);
+  return { first, second, gate: Number(telling.gate[0].toFixed(1)), up: Number(telling.up[0].toFixed(1)) };
 }
 
 /** The story as words, with what the Chinese ones mean, and the place of the next one. */
@@ -72,7 +72,7 @@ function createStory(glossOf) {
 
   function draw(s) {
     if (shown !== s.story) {
-      const words = s.told.tokens.slice(1).map((word) => [wordOf(word), " "]);
+      const words = s.telling.tokens.slice(1).map((word) => [wordOf(word), " "]);
       fill(root, words, slot);
     }
     shown = s.story;
@@ -93,7 +93,7 @@ function createBars(words, glossOf, isCompact) {
       const [word, share] = [s.stored.words[i], words.percent(fmt(100 * s.chances[i], 0))];
       const gloss = glossOf(word);
       const shownWord = gloss ? [word, " ", h("small", {}, gloss)] : word;
-      bars[place].set({ word: shownWord, shares: [[0, s.chances[i]]], said: share, label: words.bar(word, share) });
+      bars[place].set({ word: shownWord, shares: [[0, s.chances[i]]], value: share, label: words.bar(word, share) });
     });
   }
   return { root, draw };
@@ -109,16 +109,16 @@ function createStrip(words) {
     setSize(root, width, HEIGHT, words.picture.one);
     const places = s.stored.places.en;
     const at = (value, i, y) => ({ cx: x(clamp(value, ...ACTIVE)).toFixed(1), cy: y + ((i % 5) - 2) * 2.2, r: 3 });
-    const dots = places.map(([, , own, , end], i) => [
-      svg("circle", { class: "tn-dot tn-on", ...at(own, i, ROWS[0]) }),
+    const dots = places.map(([, , trained, , end], i) => [
+      svg("circle", { class: "tn-dot tn-on", ...at(trained, i, ROWS[0]) }),
       svg("circle", { class: s.active[0] <= end ? "tn-dot tn-on" : "tn-dot", ...at(end, i, ROWS[1]) }),
     ]);
-    const [own, change] = [words.own, words.change].map((label, i) => {
+    const [trainedLabel, changeLabel] = [words.own, words.change].map((label, i) => {
       const isLeft = i === 0; // where there are no dots
       return textAt(isLeft ? 2 : width - 2, ROWS[i] + 4, label, { anchor: isLeft ? "start" : "end" });
     });
     const here = x(clamp(s.active[0], ...ACTIVE));
-    fill(root, upright(here, 4, HEIGHT, "mm-guide"), dots, own, change);
+    fill(root, upright(here, 4, HEIGHT, "mm-guide"), dots, trainedLabel, changeLabel);
   }
   return { root, draw };
 }
@@ -147,9 +147,9 @@ function createPlane(words, shows, move) {
     const inner = { width: scale.right - PLANE.left, height: scale.floor - PLANE.top, step: STEP };
     const activeAt = (left, top) => {
       const [a, b] = [x.invert(left + PLANE.left), y.invert(top + PLANE.top)];
-      return shows === "two" ? [a, b] : [silu(a) * b, s.told.active[1]];
+      return shows === "two" ? [a, b] : [silu(a) * b, s.telling.active[1]];
     };
-    const rows = regionOf(s.stored, s.told, s.stored.words.indexOf(TO_THE), { ...inner, activeAt });
+    const rows = regionOf(s.stored, s.telling, s.stored.words.indexOf(TO_THE), { ...inner, activeAt });
     const runOf =
       (row) =>
       ([from, to]) =>
@@ -175,7 +175,8 @@ function createPlane(words, shows, move) {
       textAt((PLANE.left + scale.right) / 2, scale.floor + 29, across_, { anchor: "middle" }),
       textAt(2, 12, up),
     );
-    const placeOf = ([gate, upward, one, two]) => (shows === "two" ? [one, two] : [gate, upward]);
+    const placeOf = ([gate, upward, firstActive, secondActive]) =>
+      shows === "two" ? [firstActive, secondActive] : [gate, upward];
     const dotOf = (cls, r) => (row) => {
       const [a, b] = placeOf(row);
       return svg("circle", { class: cls, cx: x(a).toFixed(1), cy: y(b).toFixed(1), r });
@@ -257,15 +258,15 @@ function createSliders(words, bound, shows, [number, second]) {
 }
 
 function verdictOf(s, words, glossOf, isCompact) {
-  const { head, one, two, inside } = words.verdict;
+  const { head, one: ofOne, two: ofTwo, inside } = words.verdict;
   const word = words.glossed(s.word, glossOf(s.word));
-  const share = words.percent(fmt(100 * s.chances[s.said], 0));
+  const share = words.percent(fmt(100 * s.chances[s.likeliest], 0));
   const [first, second] = s.active.map((value) => fmt(value, 0));
   if (isCompact) return head(first, word, share);
   const places = s.stored.places.en;
   return {
-    one: () => one(first, word, countThen(places, s.active[0]), places.length),
-    two: () => two(first, second, word, share),
+    one: () => ofOne(first, word, countThen(places, s.active[0]), places.length),
+    two: () => ofTwo(first, second, word, share),
     inside: () => inside(fmt(s.gate, 1), fmt(silu(s.gate), 1), fmt(s.up, 1), first, word),
   }[s.shows]();
 }
@@ -274,7 +275,7 @@ function renderNeurons({ model, el }) {
   const words = wordsOf(twoNeuronsWords);
   const isCompact = Boolean(model.get("compact"));
   const shows = model.get("shows");
-  const { pair, told, glosses } = model.get("stored");
+  const { pair, told: tellings, glosses } = model.get("stored");
   const meanings = wordsOf(phraseGlosses);
   const all = THEN in meanings ? { ...glosses, ...meanings } : {}; // Chinese readers need none
   const glossOf = (word) => all[word];
@@ -289,14 +290,14 @@ function renderNeurons({ model, el }) {
     shows,
     pair.map((i) => i + 1),
   ); // readers count from 1
-  const tell = ({ story: chosen }) => setTraits(model, { story: chosen, ...ownOf(told[chosen]) });
+  const tell = ({ story: chosen }) => setTraits(model, { story: chosen, ...ownOf(tellings[chosen]) });
   const stories = controlsOf(model, tell);
   const which = stories.bound(choice, "story", { label: words.story, options: namedOptions(words.stories) });
-  const isOwn = () => model.get("first") === ownOf(told[model.get("story")]).first;
+  const isOwn = () => model.get("first") === ownOf(tellings[model.get("story")]).first;
   const exchange = button({
     label: words.exchange,
     onClick: () => {
-      const { first, second } = ownOf(told[isOwn() ? OTHER[model.get("story")] : model.get("story")]);
+      const { first, second } = ownOf(tellings[isOwn() ? OTHER[model.get("story")] : model.get("story")]);
       move({ first, second });
     },
   });

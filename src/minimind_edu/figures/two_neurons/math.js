@@ -9,13 +9,21 @@ export function silu(z) {
   return z / (1 + Math.exp(-z));
 }
 
-/** The logits of all words, with the two neurons at these activations. told: a story of the state. */
-export function logitsAt(stored, told, [first, second]) {
-  const [[ones, twos], [own, one, two], [a, b, c]] = [stored.columns, told.products, stored.products];
+/** The logits of all words, with the two neurons at these activations. telling: a story of the state. */
+export function logitsAt(stored, telling, [first, second]) {
+  const [[ones, twos], [restSquare, restFirst, restSecond], [a, b, c]] = [
+    stored.columns,
+    telling.products,
+    stored.products,
+  ];
   const square =
-    own + 2 * (first * one + second * two) + first * first * a + 2 * first * second * b + second * second * c;
+    restSquare +
+    2 * (first * restFirst + second * restSecond) +
+    first * first * a +
+    2 * first * second * b +
+    second * second * c;
   const size = Math.sqrt(square / stored.size + stored.eps);
-  return told.rest.map((rest, i) => (rest + first * ones[i] + second * twos[i]) / size);
+  return telling.rest.map((rest, i) => (rest + first * ones[i] + second * twos[i]) / size);
 }
 
 /** The probabilities of all words. */
@@ -41,10 +49,10 @@ export function countThen(places, active) {
  * Where a word follows in a plane: [from, to] in pixels, a list for each row of `step` pixels. activeAt(x, y): the
  * activations of both neurons at a pixel.
  */
-export function regionOf(stored, told, word, { width, height, step, activeAt }) {
+export function regionOf(stored, telling, word, { width, height, step, activeAt }) {
   const [columns, rows] = [width, height].map((pixels) => Math.ceil(pixels / step));
   const follows = (column, row) => {
-    const logits = logitsAt(stored, told, activeAt((column + 0.5) * step, (row + 0.5) * step));
+    const logits = logitsAt(stored, telling, activeAt((column + 0.5) * step, (row + 0.5) * step));
     return logits[word] === Math.max(...logits);
   };
   return Array.from({ length: rows }, (_, row) => {

@@ -16,6 +16,6 @@ export const twoTablesWords = {
     distance: { reading: "distance, reading", scoring: "distance, scoring", one: "distance, one table" },
     times: (number) => `× ${number}`,
     verdict: (table, pairs, others) => `${table}: used alike ${pairs}, others ${others}.`,
-    picture: (said, step) => `Cosines of rows after ${step} steps. ${said}`,
+    picture: (verdict, step) => `Cosines of rows after ${step} steps. ${verdict}`,
   },
 };

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 8c7f35c4.
+// The Chinese words of words.js as of 235ca990.
 
 export const twoTablesWords = {
   zh: {
@@ -16,6 +16,6 @@ export const twoTablesWords = {
     distance: { reading: "距离，读", scoring: "距离，打分", one: "距离，一张表" },
     times: (number) => `× ${number}`,
     verdict: (table, pairs, others) => `${table}：用法相同 ${pairs}，其他 ${others}。`,
-    picture: (said, step) => `训练 ${step} 步后各行的余弦。${said}`,
+    picture: (verdict, step) => `训练 ${step} 步后各行的余弦。${verdict}`,
   },
 };

@@ -116,8 +116,8 @@ function createRibbons(words) {
     const { ribbons, piles: heights, bottom } = ribbonsOf(s.writes, places, size.unit);
     const [x1, x2] = [left + BAR, width - right - BAR];
     const sums = [true, false].map((isFor) => s.writes.reduce((sum, x) => sum + (x >= 0 === isFor ? x : 0), 0));
-    const told = s.names.map((name, i) => words.ribbon(name, signed(s.writes[i]))).join(", ");
-    setSize(root, width, Math.ceil(bottom) + 2, words.picture(told, signed(sums[0]), signed(-sums[1])));
+    const list = s.names.map((name, i) => words.ribbon(name, signed(s.writes[i]))).join(", ");
+    setSize(root, width, Math.ceil(bottom) + 2, words.picture(list, signed(sums[0]), signed(-sums[1])));
     rows.forEach((row, i) => {
       const [ribbon, [top, height]] = [ribbons[i], places[i]];
       const middle = top + height / 2;
@@ -180,7 +180,7 @@ function verdictOf(s, words) {
   const gone = s.whole - s.lead;
   return words.without({
     head: s.silent,
-    own: fmt(s.own, 2),
+    written: fmt(s.own, 2),
     lead: fmt(s.lead, 2),
     gone: fmt(Math.abs(gone), 2),
     isLess: gone >= 0,

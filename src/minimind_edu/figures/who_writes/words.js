@@ -33,8 +33,8 @@ export const whoWritesWords = {
     picture: (rows, hall, kitchen) => `Ribbons: ${rows}. For hall: ${hall}, for kitchen: ${kitchen}.`,
     ribbon: (name, value) => `${name} ${value}`,
     all: (lead) => `Nobody silenced: hall leads kitchen by ${lead} logits.`,
-    without: ({ head, own, lead, gone, isLess, word, share }) =>
-      `Without ${head}, which wrote ${own}, the lead is ${lead}: ${gone} ${isLess ? "less" : "more"}. ` +
+    without: ({ head, written, lead, gone, isLess, word, share }) =>
+      `Without ${head}, which wrote ${written}, the lead is ${lead}: ${gone} ${isLess ? "less" : "more"}. ` +
       `Next word: ${word}, ${share} %.`,
     reads: ({ head, lead, words }) => `Head ${head} adds ${lead} to the lead. It reads ${words}.`,
     exchange: (head) => `exchange what ${head} wrote at the two rooms`,

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of db1b43de.
+// The Chinese words of words.js as of 1b51e058.
 
 export const whoWritesWords = {
   zh: {
@@ -33,8 +33,8 @@ export const whoWritesWords = {
     picture: (rows, hall, kitchen) => `带子：${rows}。给 hall：${hall}，给 kitchen：${kitchen}。`,
     ribbon: (name, value) => `${name} ${value}`,
     all: (lead) => `谁都没有静音：hall 领先 kitchen ${lead} 个 logit。`,
-    without: ({ head, own, lead, gone, isLess, word, share }) =>
-      `${head} 号头写了 ${own}；静音它，领先是 ${lead}，${isLess ? "少" : "多"}了 ${gone}。下一个词：${word}，${share}%。`,
+    without: ({ head, written, lead, gone, isLess, word, share }) =>
+      `${head} 号头写了 ${written}；静音它，领先是 ${lead}，${isLess ? "少" : "多"}了 ${gone}。下一个词：${word}，${share}%。`,
     reads: ({ head, lead, words }) => `${head} 号头给领先加了 ${lead}。它读 ${words}。`,
     exchange: (head) => `互换 ${head} 号头在两个房间写的`,
     read: (word, weight) => `${word}（${weight}）`,

@@ -49,38 +49,38 @@ _NOTES = {  # of what two models do not share: who takes it, who gives it
 }
 
 
-def shared_tokenizer(one: Side, other: Side) -> tuple[PageTokenizer | None, tuple[str, str, str] | None]:
+def shared_tokenizer(a: Side, b: Side) -> tuple[PageTokenizer | None, tuple[str, str, str] | None]:
     """The tokenizer by which both read, None for token ids; and one of `_NOTES`, who takes and who gives, or None.
 
     Raises:
         ValueError: if a text would be other tokens for the one than for the other; the message says which.
     """
-    sizes = [side.model.config.vocab_size for side in (one, other)]
+    sizes = [side.model.config.vocab_size for side in (a, b)]
     if sizes[0] != sizes[1]:
         raise ValueError(f"two models side by side must have one vocabulary, got {sizes[0]:,} and {sizes[1]:,} tokens")
-    if one.tokenizer is None or other.tokenizer is None:
-        giver, taker = (one, other) if one.tokenizer else (other, one)
+    if a.tokenizer is None or b.tokenizer is None:
+        giver, taker = (a, b) if a.tokenizer else (b, a)
         return giver.tokenizer, ("tokenizer", taker.name, giver.name) if giver.tokenizer else None
-    if different := _difference(one.tokenizer, other.tokenizer):
+    if different := _difference(a.tokenizer, b.tokenizer):
         raise ValueError(f"two models side by side must have one tokenizer, but {different}")
-    if one.tokenizer.chat == other.tokenizer.chat:
-        return one.tokenizer, None
-    giver, taker = (one, other) if one.tokenizer.chat else (other, one)
+    if a.tokenizer.chat == b.tokenizer.chat:
+        return a.tokenizer, None
+    giver, taker = (a, b) if a.tokenizer.chat else (b, a)
     return giver.tokenizer, ("chat", taker.name, giver.name)
 
 
-def _difference(one: PageTokenizer, other: PageTokenizer) -> str | None:
+def _difference(a: PageTokenizer, b: PageTokenizer) -> str | None:
     """What makes other tokens of a text, in words; None if nothing does."""
-    if one.kind != other.kind or one.kind != "bpe":
-        return None if one.content == other.content else "they are of different kinds"
-    pieces = [_pieces(side) for side in (one, other)]
+    if a.kind != b.kind or a.kind != "bpe":
+        return None if a.content == b.content else "they are of different kinds"
+    pieces = [_pieces(side) for side in (a, b)]
     for id in sorted(pieces[0] | pieces[1]):
         first, second = (known.get(id) for known in pieces)
         if first != second:
-            said = (f"is {piece!r}" if piece is not None else "is missing" for piece in (first, second))
-            return f"token {id} {' in the one and '.join(said)} in the other"
+            phrases = (f"is {piece!r}" if piece is not None else "is missing" for piece in (first, second))
+            return f"token {id} {' in the one and '.join(phrases)} in the other"
     for name, part in _PARTS.items():
-        first, second = (part(side) for side in (one, other))
+        first, second = (part(side) for side in (a, b))
         if first != second:
             return f"they have different {name}"
     return None
@@ -148,10 +148,10 @@ def write_beside_page(
         for side, stored in zip(sides, files, strict=True):
             tell(f"{side.name}:")
             facts = facts_of(side.model, side.name, "", None, {})
-            own = {name: facts[name] for name in ("name", "config", "ends", "parameters")}
+            model_facts = {name: facts[name] for name in ("name", "config", "ends", "parameters")}
             compared = None if models else tokenizer  # one comparison of the tokens is enough
-            own |= packed(side.model, stored, side.bits, compared, texts, tell)
-            models.append(own | {"assumed": side.assumed and dict(side.assumed)})
+            model_facts |= packed(side.model, stored, side.bits, compared, texts, tell)
+            models.append(model_facts | {"assumed": side.assumed and dict(side.assumed)})
         names, first = ", ".join(side.name for side in sides), next(iter(texts))
         data = facts_of(sides[0].model, names, first, tokenizer, book.links(language, book_at)) | {
             "texts": list(texts.items()),

@@ -17,15 +17,15 @@ export function createComparison(models) {
   const { blocks, heads } = comparable(models.map(({ config }) => config));
   const caches = models.map((model) => model.newCache());
   const atOnce = Math.min(...models.map((model) => model.atOnce ?? 1)); // tokens
-  const kept = []; // of each token { id, told, maps: of each model the bytes [H, T] of each block, finals }
+  const kept = []; // of each token { id, position, maps: of each model the bytes [H, T] of each block, finals }
 
   function keep(id, traces) {
     const at = kept.length;
-    const [one, other] = traces.map((trace) => [trace.embedding, ...trace.blocks.map(({ output }) => output)]);
-    const apart = blocks === null ? [] : one.slice(0, blocks + 1).map((stream, l) => apartBy(stream, other[l]));
+    const [a, b] = traces.map((trace) => [trace.embedding, ...trace.blocks.map(({ output }) => output)]);
+    const apart = blocks === null ? [] : a.slice(0, blocks + 1).map((stream, l) => apartBy(stream, b[l]));
     const [weights, others] = traces.map((trace) => trace.blocks.slice(0, heads).flatMap((block) => block.weights));
     const chances = traces.map(({ logits }) => softmax(logits));
-    const told = {
+    const position = {
       at,
       moved: movedBetween(...chances),
       tops: chances.map((p) => largest(p, TOLD)),
@@ -33,7 +33,7 @@ export function createComparison(models) {
       heads: weights.map((row, head) => movedBetween(row, others[head])),
     };
     const maps = traces.map((trace) => trace.blocks.map((block) => bytesOfHeads(block.weights, at + 1)));
-    kept.push({ id, told, maps, finals: traces.map(({ final }) => final) });
+    kept.push({ id, position, maps, finals: traces.map(({ final }) => final) });
   }
 
   /** Read these ids; what begins the text as before is kept. Yields after every few tokens. */
@@ -50,7 +50,7 @@ export function createComparison(models) {
   }
 
   /** @type {(from: number) => Told[]} */
-  const toldFrom = (from) => kept.slice(from).map(({ told }) => told);
+  const toldFrom = (from) => kept.slice(from).map(({ position }) => position);
   /** The logits [V] of one of the models after a position. */
   const logitsAt = (at, which) => models[which].read(kept[at].finals[which]);
   /** Of both models the bytes of what a head reads, position after position: T (T + 1) / 2 of each. */

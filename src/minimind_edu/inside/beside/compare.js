@@ -10,19 +10,19 @@
  *   each head's attention, block by block
  */
 
-/** @type {(one: Numbers, other: Numbers) => number} */
-export function movedBetween(one, other) {
+/** @type {(a: Numbers, b: Numbers) => number} */
+export function movedBetween(a, b) {
   let sum = 0;
-  for (let i = 0; i < one.length; i++) sum += Math.abs(one[i] - other[i]);
+  for (let i = 0; i < a.length; i++) sum += Math.abs(a[i] - b[i]);
   return sum / 2;
 }
 
-/** @type {(one: Numbers, other: Numbers) => number} */
-export function apartBy(one, other) {
+/** @type {(a: Numbers, b: Numbers) => number} */
+export function apartBy(a, b) {
   let [difference, size] = [0, 0];
-  for (let i = 0; i < one.length; i++) {
-    difference += (one[i] - other[i]) ** 2;
-    size += one[i] ** 2;
+  for (let i = 0; i < a.length; i++) {
+    difference += (a[i] - b[i]) ** 2;
+    size += a[i] ** 2;
   }
   return Math.sqrt(difference / Math.max(size, 1e-60));
 }
@@ -32,19 +32,19 @@ export function apartBy(one, other) {
  * the embedding; and of how many blocks the heads, 0 where one has more of them in a block.
  * @type {(configs: any[]) => { blocks: number | null, heads: number }}
  */
-export function comparable([one, other]) {
-  const common = Math.min(one.num_hidden_layers, other.num_hidden_layers);
+export function comparable([a, b]) {
+  const common = Math.min(a.num_hidden_layers, b.num_hidden_layers);
   return {
-    blocks: one.hidden_size === other.hidden_size ? common : null,
-    heads: one.num_attention_heads === other.num_attention_heads ? common : 0,
+    blocks: a.hidden_size === b.hidden_size ? common : null,
+    heads: a.num_attention_heads === b.num_attention_heads ? common : 0,
   };
 }
 
 /** Where two lists of ids part: the first place where one has another id, or none; null if they are the same. */
-/** @type {(one: number[], other: number[]) => number | null} */
-export function partingOf(one, other) {
-  const length = Math.max(one.length, other.length);
-  for (let at = 0; at < length; at++) if (one[at] !== other[at]) return at;
+/** @type {(a: number[], b: number[]) => number | null} */
+export function partingOf(a, b) {
+  const length = Math.max(a.length, b.length);
+  for (let at = 0; at < length; at++) if (a[at] !== b[at]) return at;
   return null;
 }
 
@@ -58,10 +58,10 @@ export function partedAt(apart, beyond) {
 /**
  * How much of each head's attention has moved, the mean over the tokens up to a position; the first token, which has
  * only itself to read, does not count.
- * @type {(told: Told[], at: number) => number[]}
+ * @type {(positions: Told[], at: number) => number[]}
  */
-export function movedHeads(told, at) {
-  const sums = new Array(told[at].heads.length).fill(0);
-  for (let q = 1; q <= at; q++) told[q].heads.forEach((moved, head) => (sums[head] += moved));
+export function movedHeads(positions, at) {
+  const sums = new Array(positions[at].heads.length).fill(0);
+  for (let q = 1; q <= at; q++) positions[q].heads.forEach((moved, head) => (sums[head] += moved));
   return sums.map((sum) => sum / Math.max(1, at));
 }

@@ -54,7 +54,7 @@ export function createPair({ data, reader, runner }, changed) {
   async function become(prompt, answers = [[], []]) {
     const mine = ++run;
     const same = partingOf(prompt, session.prompt) ?? prompt.length;
-    const rows = session.rows.map((told) => told.slice(0, same));
+    const rows = session.rows.map((row) => row.slice(0, same));
     Object.assign(session, { prompt, rows, answers, ended: [null, null], isWriting: false, isBusy: true });
     Object.assign(session, { row: 0, selected: prompt.length - 1 });
     isChosen = false;
@@ -96,7 +96,7 @@ export function createPair({ data, reader, runner }, changed) {
   async function write() {
     if (!session.prompt.length || session.isBusy) return;
     const mine = ++run;
-    const rows = session.rows.map((told) => told.slice(0, session.prompt.length));
+    const rows = session.rows.map((row) => row.slice(0, session.prompt.length));
     Object.assign(session, { rows, answers: [[], []], ended: [null, null], isWriting: true, isBusy: true });
     if (session.selected >= session.prompt.length) isChosen = false;
     if (!isChosen) Object.assign(session, { row: 0, selected: session.prompt.length - 1 });
@@ -128,7 +128,9 @@ export function createPair({ data, reader, runner }, changed) {
     if (isChosen) return;
     const { answers, partsAt, prompt, rows } = session;
     const [first, end] = [prompt.length - 1, prompt.length + answers[0].length - 1];
-    const nearest = rows[0].slice(first, end).reduce((best, one) => (one.moved > best.moved ? one : best));
+    const nearest = rows[0]
+      .slice(first, end)
+      .reduce((best, position) => (position.moved > best.moved ? position : best));
     session.selected = partsAt === null ? nearest.at : first + partsAt;
     changed();
   }
@@ -175,11 +177,11 @@ export function createPair({ data, reader, runner }, changed) {
     return null;
   }
 
-  let summed = { told: null, at: 0, heads: [] };
+  let summed = { row: null, at: 0, heads: [] };
   /** How much of each head's attention has moved up to the selected token: [L * H]. */
   function headsNow() {
-    const [told, at] = [session.rows[session.row], session.selected];
-    if (summed.told !== told || summed.at !== at) summed = { told, at, heads: movedHeads(told, at) };
+    const [row, at] = [session.rows[session.row], session.selected];
+    if (summed.row !== row || summed.at !== at) summed = { row, at, heads: movedHeads(row, at) };
     return summed.heads;
   }
 

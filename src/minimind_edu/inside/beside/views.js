@@ -100,10 +100,10 @@ function createLine(words, session, reader, row, label, idsOf, from) {
   /** parting: the token that differs from the other's, or null. */
   function draw(parting = null) {
     build(idsOf());
-    const told = session.rows[lineRow()];
+    const positions = session.rows[lineRow()];
     chips.forEach((chip, i) => {
       const at = i + from();
-      const moved = told[at]?.moved;
+      const moved = positions[at]?.moved;
       const isSelected = isHere() && at === session.selected;
       chip.style.setProperty("--in-part", `${Math.round(TINT * Math.sqrt(moved ?? 0))}%`);
       chip.setAttribute("aria-current", isSelected);
@@ -132,13 +132,13 @@ export function createAnswers(words, session, data, reader, door) {
   const parting = announcement("bs-parting");
   const legend = h("p", { class: "mm-note in-legend" }, h("i", {}), words.shade);
   const columns = data.models.map(({ name }, row) => {
-    const said = h("p", { class: "bs-said" });
+    const answer = h("p", { class: "bs-said" });
     const idsOf = () => session.answers[row] ?? none;
     const line = createLine(words, session, reader, row, words.answerOf(SIDES[row]), idsOf, start);
     const end = h("p", { class: "mm-note" });
     return {
-      root: h("div", { class: "bs-answer" }, h("h2", {}, badge(row), " ", name), said, line, end),
-      said,
+      root: h("div", { class: "bs-answer" }, h("h2", {}, badge(row), " ", name), answer, line, end),
+      answer,
       line,
       end,
     };
@@ -169,7 +169,7 @@ export function createAnswers(words, session, data, reader, door) {
     const { partsAt, answers, ended } = session;
     prompt.draw();
     parting.set(partingText());
-    answered.hidden = !answers.some((one) => one.length);
+    answered.hidden = !answers.some((ids) => ids.length);
     const texts = answers.map((ids) =>
       textOf(
         reader,
@@ -178,11 +178,11 @@ export function createAnswers(words, session, data, reader, door) {
     );
     let same = 0;
     while (same < texts[0].length && texts[0][same] === texts[1][same]) same++;
-    columns.forEach(({ said, line, end }, row) => {
+    columns.forEach(({ answer, line, end }, row) => {
       const rest = texts[row].slice(same);
       const key = `${same} ${texts[row]}`;
-      if (said.dataset.key !== key) fill(said, texts[row].slice(0, same), rest && h("mark", {}, rest));
-      said.dataset.key = key;
+      if (answer.dataset.key !== key) fill(answer, texts[row].slice(0, same), rest && h("mark", {}, rest));
+      answer.dataset.key = key;
       line.draw(partsAt);
       setText(end, ended[row] ? words.ended[ended[row]](answers[row].length) : "");
     });
@@ -197,7 +197,7 @@ export function createNext(words, session, chip) {
   const moved = h("p", {});
   const root = h("section", {}, title, h("p", { class: "mm-note bs-key" }, badge(0), badge(1)), list, moved);
   const shareOf = (top, id) => {
-    const known = top.find(([one]) => one === id);
+    const known = top.find(([token]) => token === id);
     return { p: (known ?? top.at(-1))[1], isLess: !known };
   };
   function rowOf(id, tops) {
@@ -326,7 +326,9 @@ export function createApart(words, session, data, chip, reading, door) {
 
   function drawHeads() {
     const moved = session.headsNow();
-    rows.slice(1).forEach(({ all }, layer) => all.forEach((one, head) => one.draw(moved[layer * H + head] ?? null)));
+    rows
+      .slice(1)
+      .forEach(({ all }, layer) => all.forEach((square, head) => square.draw(moved[layer * H + head] ?? null)));
     const order = [...moved.keys()]
       .sort((a, b) => moved[b] - moved[a])
       .slice(0, NAMED)
@@ -348,7 +350,7 @@ export function createApart(words, session, data, chip, reading, door) {
   function draw() {
     const { now, ids, selected, beyond: bound, zoom } = session;
     const state = [now, bound, zoom];
-    if (!now || state.every((one, i) => one === drawn[i])) return;
+    if (!now || state.every((value, i) => value === drawn[i])) return;
     drawn = state;
     beyond.set(placeOf(bound));
     fill(title, words.inside, chip(ids[selected]));

@@ -27,10 +27,10 @@ export const besideWords = {
     movedAfter: (text, moved) => `after “${text}” the two differ by ${farOf(moved)}`,
     sameSoFar: "The same so far.",
     sameAnswer: (count) => `Both write the same ${tokensIn(count)}.`,
-    /** one, other: what each writes there, or null where it has ended. */
-    parting: (count, one, other) =>
-      `They part at token ${count}: A ${one === null ? "has ended" : `writes “${one}”`}, ` +
-      `B ${other === null ? "has ended" : `writes “${other}”`}.`,
+    /** a, b: what each writes there, or null where it has ended. */
+    parting: (count, a, b) =>
+      `They part at token ${count}: A ${a === null ? "has ended" : `writes “${a}”`}, ` +
+      `B ${b === null ? "has ended" : `writes “${b}”`}.`,
     ended: {
       end: (count) => `It ends after ${tokensIn(count)}.`,
       loop: () => "It says the same over and over, so it was stopped.",
@@ -39,7 +39,7 @@ export const besideWords = {
     },
 
     movedNext: (moved) => `${farOf(moved)} of the probability lies elsewhere in B.`,
-    bothExpect: (text, one, other) => `“${text}”: A ${one}, B ${other}`,
+    bothExpect: (text, a, b) => `“${text}”: A ${a}, B ${b}`,
 
     far: farOf,
     embeddingName: "embedding",
@@ -54,12 +54,11 @@ export const besideWords = {
       "Streams that have nothing to do with each other differ by 141 %, the root of 2. " +
       "These two are written in other directions from the first token on, as after another beginning of the " +
       "training: then a head of A need not do what the head of B in its place does.",
-    otherWidths: (one, other) =>
-      `A’s stream has ${grouped(one)} channels and B’s ${grouped(other)}, so nothing says where they part; ` +
+    otherWidths: (a, b) =>
+      `A’s stream has ${grouped(a)} channels and B’s ${grouped(b)}, so nothing says where they part; ` +
       "their answers and what they expect next can be compared.",
-    otherDepths: (one, other) => `A has ${one} blocks and B ${other}: compared are those that both have.`,
-    otherHeads: (one, other) =>
-      `A has ${one} heads in a block and B ${other}: no head of the one stands for one of the other.`,
+    otherDepths: (a, b) => `A has ${a} blocks and B ${b}: compared are those that both have.`,
+    otherHeads: (a, b) => `A has ${a} heads in a block and B ${b}: no head of the one stands for one of the other.`,
     headsNote:
       "A number in a square: how many percent of a head’s attention go to other tokens in B, the mean up to this " +
       "token. Press one.",

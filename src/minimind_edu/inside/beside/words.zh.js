@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 6a27688b.
+// The Chinese words of words.js as of 6b5dfaaf.
 
 import { grouped } from "../../web/kit/kit.js";
 import { percentOf } from "../words.js";
@@ -25,9 +25,9 @@ export const besideWords = {
     movedAfter: (text, moved) => `“${text}”之后，两者相差 ${farOf(moved)}`,
     sameSoFar: "到目前为止一样。",
     sameAnswer: (count) => `两者写的完全一样，共 ${grouped(count)} 个 token。`,
-    parting: (count, one, other) =>
-      `从第 ${count} 个 token 起分开：A ${one === null ? "已经结束" : `写“${one}”`}，` +
-      `B ${other === null ? "已经结束" : `写“${other}”`}。`,
+    parting: (count, a, b) =>
+      `从第 ${count} 个 token 起分开：A ${a === null ? "已经结束" : `写“${a}”`}，` +
+      `B ${b === null ? "已经结束" : `写“${b}”`}。`,
     ended: {
       end: (count) => `写了 ${grouped(count)} 个 token，自己结束了。`,
       loop: () => "同样的话说个没完，所以停下了。",
@@ -36,7 +36,7 @@ export const besideWords = {
     },
 
     movedNext: (moved) => `到了 B，有 ${farOf(moved)} 的概率换了地方。`,
-    bothExpect: (text, one, other) => `“${text}”：A ${one}，B ${other}`,
+    bothExpect: (text, a, b) => `“${text}”：A ${a}，B ${b}`,
 
     far: farOf,
     embeddingName: "嵌入",
@@ -48,10 +48,10 @@ export const besideWords = {
     unrelated:
       "两条毫不相干的残差流相差 141%，也就是根号 2。" +
       "这两条从第一个 token 起就写在不同的方向上，就像训练是从别的初始值开始的：这时同一个位置上，A 的头与 B 的头未必做同一件事。",
-    otherWidths: (one, other) =>
-      `A 的残差流有 ${grouped(one)} 个通道，B 的有 ${grouped(other)} 个，所以没法说在哪里分开；可以比的是回答，以及接下来的预期。`,
-    otherDepths: (one, other) => `A 有 ${one} 块，B 有 ${other} 块：只比两者都有的块。`,
-    otherHeads: (one, other) => `A 每块有 ${one} 个头，B 有 ${other} 个：A 的头与 B 的头对不上号。`,
+    otherWidths: (a, b) =>
+      `A 的残差流有 ${grouped(a)} 个通道，B 的有 ${grouped(b)} 个，所以没法说在哪里分开；可以比的是回答，以及接下来的预期。`,
+    otherDepths: (a, b) => `A 有 ${a} 块，B 有 ${b} 块：只比两者都有的块。`,
+    otherHeads: (a, b) => `A 每块有 ${a} 个头，B 有 ${b} 个：A 的头与 B 的头对不上号。`,
     headsNote: "方块里的数：到了 B，这个头的注意力有百分之几换了地方，取到这个 token 为止的平均。点一个看看。",
     headMoved: (layer, head, moved) => `第 ${layer} 块 ${head} 号头：${farOf(moved)} 的注意力换了地方`,
     movedHead: (moved) => `到了 B，它的注意力有 ${farOf(moved)} 去了别的 token，取到所选 token 为止的平均。`,

@@ -40,8 +40,8 @@ function startWorker() {
   const doings = {
     async open({ buffer, rope, step }) {
       const opened = [];
-      for (const [at, one] of buffer.entries())
-        opened.push(await openModel({ ...unpackWeights(new Uint8Array(one), true), rope: rope[at] }, step));
+      for (const [at, bytes] of buffer.entries())
+        opened.push(await openModel({ ...unpackWeights(new Uint8Array(bytes), true), rope: rope[at] }, step));
       models = opened.map(({ model }) => model);
       rows = [0, 1].map(() => createComparison(models));
       postMessage({ did: "open", why: opened.find(({ why }) => why)?.why ?? null });

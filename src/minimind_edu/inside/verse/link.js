@@ -12,7 +12,7 @@ const MOST_TYPED = 200; // characters
 
 /** @type {(asked: typeof AT_FIRST) => string} */
 export function addressOf({ begin, rhyme, lines, width, seed, temperature, silenced }) {
-  const said = {
+  const fields = {
     begin,
     rhyme,
     form: `${lines}x${width}`,
@@ -20,26 +20,26 @@ export function addressOf({ begin, rhyme, lines, width, seed, temperature, silen
     heat: temperature === AT_FIRST.temperature ? "" : String(temperature),
     silent: silenced.join("_"),
   };
-  return String(new URLSearchParams(Object.entries(said).filter(([, value]) => value)));
+  return String(new URLSearchParams(Object.entries(fields).filter(([, value]) => value)));
 }
 
 /** What an address says, or AT_FIRST where it says nothing that fits. hash: without its #. */
 /** @type {(hash: string, config: any) => typeof AT_FIRST} */
 export function readAddress(hash, { num_hidden_layers: L, num_attention_heads: H }) {
-  const said = new URLSearchParams(hash);
-  const [, lines, width] = /^([48])x([57])$/.exec(said.get("form") ?? "") ?? [null, AT_FIRST.lines, AT_FIRST.width];
+  const fields = new URLSearchParams(hash);
+  const [, lines, width] = /^([48])x([57])$/.exec(fields.get("form") ?? "") ?? [null, AT_FIRST.lines, AT_FIRST.width];
   const whole = (text, below) => (/^\d{1,10}$/.test(text ?? "") && Number(text) < below ? Number(text) : null);
-  const temperature = Number(said.get("heat") ?? AT_FIRST.temperature);
-  const places = (said.get("silent") ?? "").split("_").map((one) => one.split("."));
+  const temperature = Number(fields.get("heat") ?? AT_FIRST.temperature);
+  const places = (fields.get("silent") ?? "").split("_").map((place) => place.split("."));
   const heads = places.filter(
     ([layer, head, ...more]) => !more.length && whole(layer, L) !== null && whole(head, H) !== null,
   );
   return {
-    begin: (said.get("begin") ?? "").slice(0, MOST_TYPED),
-    rhyme: (said.get("rhyme") ?? "").slice(0, MOST_TYPED),
+    begin: (fields.get("begin") ?? "").slice(0, MOST_TYPED),
+    rhyme: (fields.get("rhyme") ?? "").slice(0, MOST_TYPED),
     lines: Number(lines),
     width: Number(width),
-    seed: whole(said.get("seed"), MOST_SEED),
+    seed: whole(fields.get("seed"), MOST_SEED),
     temperature: temperature >= 0 && temperature <= HOTTEST ? temperature : AT_FIRST.temperature,
     silenced: [...new Set(heads.map(([layer, head]) => `${Number(layer)}.${Number(head)}`))].sort(),
   };

@@ -111,16 +111,16 @@ function createAsking(words, session, door) {
 
 /** The link to the poem that is shown, which a button copies where the browser lets it. */
 function createLink(words, session) {
-  const told = announcement("mm-note vs-copied");
+  const note = announcement("mm-note vs-copied");
   const shown = h("input", { type: "text", class: "vs-field", readonly: "", hidden: true, "aria-label": words.toCopy });
   const copy = button({ label: words.copy, onClick: copyNow });
   let last = "";
   async function copyNow() {
     try {
       await navigator.clipboard.writeText(last);
-      told.set(words.copied);
+      note.set(words.copied);
     } catch {
-      told.set(words.toCopy);
+      note.set(words.toCopy);
       shown.hidden = false;
       shown.value = last;
       shown.select();
@@ -131,10 +131,10 @@ function createLink(words, session) {
     copy.root.disabled = !now;
     if (now === last) return;
     last = now;
-    told.set("");
+    note.set("");
     shown.hidden = true;
   }
-  return { root: h("div", { class: "vs-link" }, copy, told, shown), draw };
+  return { root: h("div", { class: "vs-link" }, copy, note, shown), draw };
 }
 
 /** The poem: a line a row, below each character its tone. */
@@ -161,30 +161,30 @@ function createPoem(words, session) {
     const kept = judge(seen, { lines, width }, session.soundOf);
     const rhymes = new Map(kept.rhymes.map(({ at, found }) => [at, found]));
     kept.first.forEach((at) => rhymes.set(at, "first"));
-    const wrong = new Set(kept.tones.filter((one) => !one.isRight).flatMap(({ at, above }) => [at, above]));
-    kept.ends.filter((one) => !one.isRight).forEach(({ at }) => wrong.add(at));
+    const wrong = new Set(kept.tones.filter((pair) => !pair.isRight).flatMap(({ at, above }) => [at, above]));
+    kept.ends.filter((end) => !end.isRight).forEach(({ at }) => wrong.add(at));
     const given = written ? written.given : poem.length;
     const cell = (at) => {
-      const one = seen[at];
-      if (one === null) return h("span", { class: "vs-blank" }, h("i", {}));
-      const { tone } = session.soundOf(one);
+      const character = seen[at];
+      if (character === null) return h("span", { class: "vs-blank" }, h("i", {}));
+      const { tone } = session.soundOf(character);
       const looks = {
         "data-given": String(at < given),
         "data-rhyme": rhymes.get(at) ?? "",
         "data-wrong": String(wrong.has(at)),
       };
-      const said = words.character(one, words.tones[tone], words.rhymed[rhymes.get(at)]);
+      const label = words.character(character, words.tones[tone], words.rhymed[rhymes.get(at)]);
       return h(
         "button",
         {
           type: "button",
           class: "vs-char",
           ...looks,
-          "aria-label": said,
+          "aria-label": label,
           "aria-pressed": String(chosen === at),
           onClick: () => session.choose(at),
         },
-        h("b", {}, one),
+        h("b", {}, character),
         h("i", {}, TONE_SIGNS[tone]),
       );
     };
@@ -214,7 +214,7 @@ function createKept(words, session) {
     root.hidden = !written;
     if (!written) return;
     const { lines, width, poem } = written;
-    const seen = poem.map((one, at) => (at < shown ? one : null));
+    const seen = poem.map((character, at) => (at < shown ? character : null));
     const kept = judge(seen, { lines, width }, session.soundOf);
     const { rhymes, tones, ends } = countsOf(kept);
     const groups = groupsOf(kept, poem, session.soundOf);
@@ -242,14 +242,18 @@ function createOthers(words, session) {
     const place = chosen === null ? null : written?.places[chosen];
     if (!place) return fill(root);
     const say = ([id, p]) => {
-      const one = session.characters[id];
-      const label = [h("b", { lang: "zh-CN" }, words.signs[one] ?? one), " ", words.percent(p)];
-      if (!session.known.has(one)) return h("span", { class: "vs-other" }, label);
+      const character = session.characters[id];
+      const label = [h("b", { lang: "zh-CN" }, words.signs[character] ?? character), " ", words.percent(p)];
+      if (!session.known.has(character)) return h("span", { class: "vs-other" }, label);
       const press = () => session.put(chosen, id);
-      return h("button", { type: "button", class: "vs-other", "aria-label": words.put(one, p), onClick: press }, label);
+      return h(
+        "button",
+        { type: "button", class: "vs-other", "aria-label": words.put(character, p), onClick: press },
+        label,
+      );
     };
-    const own = place.top.some(([id]) => id === place.id) ? [] : [[place.id, place.p]];
-    return fill(root, h("p", {}, words.expected(written.poem[chosen])), [...place.top, ...own].map(say));
+    const itself = place.top.some(([id]) => id === place.id) ? [] : [[place.id, place.p]];
+    return fill(root, h("p", {}, words.expected(written.poem[chosen])), [...place.top, ...itself].map(say));
   }
   return { root, draw };
 }
@@ -259,18 +263,18 @@ function createHeads(words, session, { num_hidden_layers: L, num_attention_heads
   const keys = Array.from({ length: L }, (_, layer) => Array.from({ length: H }, (_, head) => `${layer}.${head}`));
   const buttons = new Map();
   const make = (key, head) => {
-    const one = h(
+    const toggle = h(
       "button",
       { type: "button", class: "vs-head", "aria-label": words.headName(key), onClick: () => session.toggleHead(key) },
       head + 1,
     );
-    buttons.set(key, one);
-    return one;
+    buttons.set(key, toggle);
+    return toggle;
   };
   const rows = keys.map((all, layer) =>
     h("div", { class: "vs-block" }, h("span", { class: "mm-label" }, words.block(layer)), all.map(make)),
   );
-  const said = announcement("mm-note");
+  const note = announcement("mm-note");
   const back = button({ label: words.bringBack, onClick: () => session.ask({ silenced: [] }) });
   const count = button({ label: words.count(COUNTED), onClick: () => session.count() });
   const table = h("table", { class: "vs-tally" });
@@ -280,14 +284,14 @@ function createHeads(words, session, { num_hidden_layers: L, num_attention_heads
     h("h2", {}, words.heads),
     h("p", { class: "mm-note" }, words.headsHint, " ", door("heads")),
     rows,
-    said,
+    note,
     h("div", { class: "vs-fields" }, back, count),
     table,
   );
   function draw() {
     const { silenced } = session.asked;
-    for (const [key, one] of buttons) one.setAttribute("aria-pressed", silenced.includes(key));
-    said.set(silenced.length ? words.without(silenced) : words.whole);
+    for (const [key, toggle] of buttons) toggle.setAttribute("aria-pressed", silenced.includes(key));
+    note.set(silenced.length ? words.without(silenced) : words.whole);
     back.root.disabled = !silenced.length;
     count.root.disabled = !session.isOpen || Boolean(session.problem) || session.counting > 0;
     count.set(session.counting ? words.counting(session.counting, COUNTED) : words.count(COUNTED));
@@ -302,7 +306,7 @@ function createHeads(words, session, { num_hidden_layers: L, num_attention_heads
           "tr",
           {},
           h("th", {}),
-          words.tally.map((one) => h("th", { scope: "col" }, one)),
+          words.tally.map((title) => h("th", { scope: "col" }, title)),
         ),
       ),
       h(
@@ -331,11 +335,11 @@ function followAddress(session, data) {
   let written = "";
   const read = () => session.restore(readAddress(location.hash.slice(1), data.config));
   const draw = () => {
-    const said = session.written ? addressOf(session.written.asked) : "";
-    if (said === written) return;
-    written = said;
+    const address = session.written ? addressOf(session.written.asked) : "";
+    if (address === written) return;
+    written = address;
     try {
-      history.replaceState(null, "", `#${said}`);
+      history.replaceState(null, "", `#${address}`);
     } catch {
       // a browser that lets no file change its address
     }

@@ -26,11 +26,11 @@ const EMPTY = new Set();
 export function soundsOf({ level, oblique }) {
   const [groups, others] = [new Map(), new Set(oblique)];
   for (const [name, members] of level)
-    for (const one of members) groups.set(one, new Set([...(groups.get(one) ?? []), name]));
-  return (one) => {
-    const [isLevel, isOblique] = [groups.has(one), others.has(one)];
+    for (const character of members) groups.set(character, new Set([...(groups.get(character) ?? []), name]));
+  return (character) => {
+    const [isLevel, isOblique] = [groups.has(character), others.has(character)];
     const tone = isLevel && isOblique ? EITHER : isLevel ? LEVEL : isOblique ? OBLIQUE : null;
-    return { tone, groups: groups.get(one) ?? EMPTY };
+    return { tone, groups: groups.get(character) ?? EMPTY };
   };
 }
 
@@ -56,7 +56,7 @@ export function layOut({ begin, rhyme, lines: wantedLines, width: wantedWidth },
   const isTyped = given.length > at;
   const found = (problem) => ({ problem, given, rhyme: isTyped ? null : (end[0] ?? null), lines, width });
 
-  const strange = [...given, ...end].find((one) => !known.has(one));
+  const strange = [...given, ...end].find((character) => !known.has(character));
   if (strange) return found({ name: "strange", character: strange });
   const wrong = typed.find((line, i) => (i < whole ? line.length !== width : line.length > width));
   if (wrong) return found({ name: "length", line: wrong.join(""), count: wrong.length, width });
@@ -67,7 +67,7 @@ export function layOut({ begin, rhyme, lines: wantedLines, width: wantedWidth },
 }
 
 /** Whether two characters rhyme: another character, and a level group that both are in. */
-const areRhymes = (a, b, soundOf) => a !== b && [...soundOf(a).groups].some((one) => soundOf(b).groups.has(one));
+const areRhymes = (a, b, soundOf) => a !== b && [...soundOf(a).groups].some((group) => soundOf(b).groups.has(group));
 
 /**
  * What a poem keeps of the rules, as far as it is written. at, by and above are indices of characters.
@@ -80,7 +80,7 @@ const areRhymes = (a, b, soundOf) => a !== b && [...soundOf(a).groups].some((one
  *
  * Of what the lists do not know, or know in two ways, nothing is said.
  *
- * @type {(poem: (string | null)[], form: Form, soundOf: (one: string) => Sound) => any}
+ * @type {(poem: (string | null)[], form: Form, soundOf: (character: string) => Sound) => any}
  */
 export function judge(poem, { lines, width }, soundOf) {
   const toneAt = (at) => (poem[at] ? soundOf(poem[at]).tone : null);
@@ -89,13 +89,13 @@ export function judge(poem, { lines, width }, soundOf) {
   for (let line = 0; line < lines; line++) {
     const [at, isEven] = [endOf(line), line % 2 === 1]; // as lines are counted from 1
     if (isEven && line > 1 && poem[at]) {
-      const [one, before] = [poem[at], poem[endOf(line - 2)]];
-      const found = one === before ? "same" : areRhymes(one, before, soundOf) ? "rhyme" : "none";
+      const [character, before] = [poem[at], poem[endOf(line - 2)]];
+      const found = character === before ? "same" : areRhymes(character, before, soundOf) ? "rhyme" : "none";
       rhymes.push({ at, by: endOf(line - 2), found });
     }
     if (line === 1 && poem[at]) first.push(at, ...(areRhymes(poem[at], poem[endOf(0)], soundOf) ? [endOf(0)] : []));
     if ((isEven || line > 1) && toneAt(at)) ends.push({ at, isRight: toneAt(at) === (isEven ? LEVEL : OBLIQUE) });
-    for (const place of isEven ? OPPOSED.filter((one) => one < width - 1) : []) {
+    for (const place of isEven ? OPPOSED.filter((index) => index < width - 1) : []) {
       const [below, above] = [line * width + place, (line - 1) * width + place];
       if (toneAt(below) && toneAt(above)) tones.push({ at: below, above, isRight: toneAt(below) !== toneAt(above) });
     }
@@ -117,7 +117,7 @@ export function countsOf({ rhymes, tones, ends }) {
 /** The level groups that the ends of a poem's even lines share most: a list of their names. */
 export function groupsOf({ first, rhymes }, poem, soundOf) {
   const counts = new Map();
-  for (const at of [first[0], ...rhymes.map((one) => one.at)].filter((one) => one !== undefined))
+  for (const at of [first[0], ...rhymes.map((rhyme) => rhyme.at)].filter((place) => place !== undefined))
     for (const name of soundOf(poem[at]).groups) counts.set(name, (counts.get(name) ?? 0) + 1);
   const most = Math.max(0, ...counts.values());
   return [...counts.keys()].filter((name) => counts.get(name) === most);

@@ -25,7 +25,9 @@ const added = (sums, more) => sums.map((sum, i) => sum + more[i]);
  */
 export function createSession({ data, runner, isStill }, changed) {
   const characters = ["<s>", "</s>", ...data.characters];
-  const known = new Map(characters.map((one, id) => /** @type {[string, number]} */ ([one, id])).slice(SIGNS));
+  const known = new Map(
+    characters.map((character, id) => /** @type {[string, number]} */ ([character, id])).slice(SIGNS),
+  );
   const soundOf = soundsOf(data.sounds);
   const session = { asked: { ...AT_FIRST }, problem: null, written: null, shown: 0, chosen: null, tallies: [] };
   Object.assign(session, { counting: 0, isOpen: false, isBusy: false, failure: null, known, soundOf, characters });
@@ -34,7 +36,7 @@ export function createSession({ data, runner, isStill }, changed) {
   function planOf(asked) {
     const { given, rhyme, lines, width } = layOut(asked, known);
     const { seed, temperature, silenced } = asked;
-    const ids = given.map((one) => known.get(one));
+    const ids = given.map((character) => known.get(character));
     return { given: ids, rhyme: rhyme === null ? null : known.get(rhyme), lines, width, seed, temperature, silenced };
   }
 
@@ -111,7 +113,7 @@ export function createSession({ data, runner, isStill }, changed) {
   function toggleHead(key) {
     const { silenced } = session.asked;
     return ask({
-      silenced: silenced.includes(key) ? silenced.filter((one) => one !== key) : [...silenced, key].sort(),
+      silenced: silenced.includes(key) ? silenced.filter((head) => head !== key) : [...silenced, key].sort(),
     });
   }
 
@@ -127,7 +129,7 @@ export function createSession({ data, runner, isStill }, changed) {
       const answer = await answerOf(plan);
       if (!answer) return;
       const { rhymes, tones, ends } = countsOf(judge(textOf(answer), plan, soundOf));
-      const before = tallies.find((one) => one.key === key);
+      const before = tallies.find((tally) => tally.key === key);
       const row = before ?? { key, silenced: asked.silenced, poems: 0, rhymes: [0, 0], tones: [0, 0], marks: [0, 0] };
       if (!before) tallies.push(row);
       row.poems++;

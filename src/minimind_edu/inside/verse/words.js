@@ -9,7 +9,7 @@ const shareOf = ([right, all]) => `${right} of ${all}`;
 const READINGS =
   "东dōng 冬dōng 江jiāng 支zhī 微wēi 鱼yú 虞yú 齐qí 佳jiā 灰huī 真zhēn 文wén 元yuán 寒hán 删shān " +
   "先xiān 萧xiāo 肴yáo 豪háo 歌gē 麻má 阳yáng 庚gēng 青qīng 蒸zhēng 尤yóu 侵qīn 覃tán 盐yán 咸xián";
-const readingOf = new Map(READINGS.split(" ").map((one) => [one[0], one.slice(1)]));
+const readingOf = new Map(READINGS.split(" ").map((entry) => [entry[0], entry.slice(1)]));
 
 /** A level group, such as 十一尤, for those who read no Chinese: 尤, yóu. */
 function groupInEnglish(name) {
@@ -68,7 +68,7 @@ export const verseWords = {
       taken: ({ character }) => `Line 2 ends with “${character}” as it is typed: leave the other field empty.`,
     },
     poem: "The poem: press a character to see what else the model expected there",
-    character: (one, tone, rhyme) => [`“${one}”`, tone, rhyme].filter(Boolean).join(", "),
+    character: (character, tone, rhyme) => [`“${character}”`, tone, rhyme].filter(Boolean).join(", "),
     tones: { 1: "level", "-1": "oblique", 0: "level or oblique", null: "in no list" },
     rhymed: { first: "the rhyme", rhyme: "rhymes", same: "the same character once more", none: "does not rhyme" },
     legend: [
@@ -86,9 +86,9 @@ export const verseWords = {
     marks: "Commas and stops where the model itself would have them",
     share: shareOf,
     nothing: "none to judge",
-    expected: (one) => `Where “${one}” stands, the model expected:`,
+    expected: (character) => `Where “${character}” stands, the model expected:`,
     signs: { "</s>": "the end", "<s>": "the beginning" },
-    put: (one, p) => `“${one}”, ${percentOf(p)}: write it here, and go on from it`,
+    put: (character, p) => `“${character}”, ${percentOf(p)}: write it here, and go on from it`,
     percent: percentOf,
     heads: "Silence a head",
     headsHint: "Press a head: it adds nothing more, and the same draws make another poem.",

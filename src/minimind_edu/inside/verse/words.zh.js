@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of c90dfae0.
+// The Chinese words of words.js as of 4e7a5d1b.
 
 import { grouped } from "../../web/kit/kit.js";
 import { percent } from "../numbers.js";
@@ -50,7 +50,7 @@ export const verseWords = {
       taken: ({ character }) => `按已经写的，第二句以“${character}”结尾：请把韵脚一栏空着。`,
     },
     poem: "这首诗：按一个字，看模型在那里还想过哪些字",
-    character: (one, tone, rhyme) => [`“${one}”`, tone, rhyme].filter(Boolean).join("，"),
+    character: (character, tone, rhyme) => [`“${character}”`, tone, rhyme].filter(Boolean).join("，"),
     tones: { 1: "平", "-1": "仄", 0: "平仄两读", null: "韵书里没有" },
     rhymed: { first: "韵脚", rhyme: "押韵", same: "与上一韵脚是同一个字", none: "不押韵" },
     legend: [
@@ -64,9 +64,9 @@ export const verseWords = {
     marks: "模型自己也会断在这里的标点",
     share: ([right, all]) => `${all} 处中 ${right} 处`,
     nothing: "没有可判断的",
-    expected: (one) => `在“${one}”这里，模型想过：`,
+    expected: (character) => `在“${character}”这里，模型想过：`,
     signs: { "</s>": "结尾", "<s>": "开头" },
-    put: (one, p) => `“${one}”，${percentOf(p)}：写在这里，从它接着写`,
+    put: (character, p) => `“${character}”，${percentOf(p)}：写在这里，从它接着写`,
     percent: percentOf,
     heads: "让一个头静音",
     headsHint: "按一个头，它就静音；同样的抽签，写出的是另一首。",

@@ -78,7 +78,7 @@ def but(*names: str) -> tuple[str, ...]:
     return tuple(name for name in ALL if name not in names)
 
 
-def told(language: str, asked: str, who: str = "stays", **words: str) -> str:
+def story(language: str, asked: str, who: str = "stays", **words: str) -> str:
     """A story in a language, en or zh, and its question in one, for who `stays` or who `goes`. Words are English:
     stays, place, goes, left, new."""
     named = {"en": words, "zh": {name: world.WORDS[IDS[word] + TWIN] for name, word in words.items()}}
@@ -98,7 +98,7 @@ def stories(count: int, language: str = "en", asked: str | None = None, seed: in
     for _ in range(count):
         stays, goes = draw.sample(list(PEOPLE[0][:8]), 2)
         place, left, new = draw.sample(list(PLACES[0]), 3)
-        text = told(language, asked, who, stays=stays, place=place, goes=goes, left=left, new=new)
+        text = story(language, asked, who, stays=stays, place=place, goes=goes, left=left, new=new)
         rows.append(torch.from_numpy(world.encode(text)))
         shift = TWIN * (asked == "zh")
         places.append(IDS[place] + shift)
@@ -224,7 +224,7 @@ def reading(silent: Iterable[str], language: str, model: MiniMindForCausalLM | N
         silenced, too: such a head reads, and adds nothing.
     """
     model = model or living_model()
-    ids = torch.from_numpy(world.encode(told(language, language, **STORY)))[None]
+    ids = torch.from_numpy(world.encode(story(language, language, **STORY)))[None]
     with silenced(model, *silent):
         chances = model(ids).logits[0, -1].softmax(-1)
         weights = heads.attention_weights(model, ids)  # [L, H, S, S]
@@ -248,7 +248,7 @@ def measured() -> dict[str, Any]:
     """What the figure needs to open: of each story ids, words, spots, and `reading` with all heads."""
     tellings = {}
     for language in FORMS:
-        ids = world.encode(told(language, language, **STORY)).tolist()
+        ids = world.encode(story(language, language, **STORY)).tolist()
         tellings[language] = {
             "ids": ids,
             "words": [world.WORDS[i] for i in ids],

@@ -117,10 +117,10 @@ def stories(count: int, form: str = FORM, seed: int = 4, language: str = "en") -
     """
     draw, texts, rooms, left = random.Random(seed), [], [], []
     for _ in range(count):
-        other, one = draw.sample(list(PEOPLE[0][:8]), 2)
+        other, walker = draw.sample(list(PEOPLE[0][:8]), 2)
         there, here, third = draw.sample(list(PLACES[0]), 3)
         thing, things = draw.sample(list(OBJECTS[0]), 2)
-        words = {"other": other, "one": one, "there": there, "here": here, "third": third}
+        words = {"other": other, "one": walker, "there": there, "here": here, "third": third}
         words |= {"thing": thing, "things": things}
         ids = {name: IDS[word] + TWIN * (language == "zh") for name, word in words.items()}
         texts.append(torch.from_numpy(world.encode(form.format(**{name: world.WORDS[i] for name, i in ids.items()}))))

@@ -167,15 +167,15 @@ def tune(
 @torch.no_grad()
 def answers(model: MiniMindForCausalLM, asked: Sequence[Chat], most: int = 6) -> list[list[int]]:
     """What the model says, greedily, to each chat, at most so many tokens; `</s>` ends it and is its last token."""
-    said, device = [], device_of(model)
+    replies, device = [], device_of(model)
     for chat in asked:
         ids = torch.tensor([chat.prompt]).to(device)
         spoken: list[int] = []
         while len(spoken) < most and spoken[-1:] != [END]:
             spoken.append(int(model(ids).logits[0, -1].argmax()))
             ids = torch.cat([ids, torch.tensor([spoken[-1:]]).to(device)], dim=1)
-        said.append(spoken)
-    return said
+        replies.append(spoken)
+    return replies
 
 
 @torch.no_grad()

@@ -72,8 +72,8 @@ def edges(form: str, query: str, key: str) -> Tensor:
     read = [line_end(line, width) + (key in ("stop", "comma")) for line in whose]
     size = lines * (width + 1) + 2
     mask = torch.zeros(size, size, dtype=torch.bool)
-    for one in reading:
-        mask[one, [other for other in read if other < one]] = True
+    for row in reading:
+        mask[row, [column for column in read if column < row]] = True
     return mask
 
 

@@ -31,14 +31,14 @@ TAILS = {"8x1": 1, "8x3": 3}  # of octaves: how many last characters of each lin
 @cache
 def characters() -> tuple[str, ...]:
     """What each id stands for: two signs, two marks, then characters from the most frequent to the least."""
-    told = json.loads((FOLDER / "characters.json").read_text(encoding="utf-8"))
-    return ("<s>", "</s>", COMMA, STOP, *told["characters"])
+    stored = json.loads((FOLDER / "characters.json").read_text(encoding="utf-8"))
+    return ("<s>", "</s>", COMMA, STOP, *stored["characters"])
 
 
 @cache
 def ids_of() -> dict[str, int]:
     """The id of each character."""
-    return {one: index for index, one in enumerate(characters())}
+    return {character: index for index, character in enumerate(characters())}
 
 
 def encode(text: str) -> list[int]:
@@ -48,11 +48,11 @@ def encode(text: str) -> list[int]:
         ValueError: for a character that is none of the vocabulary.
     """
     known = ids_of()
-    if strange := next((one for one in text if one not in known), None):
+    if strange := next((character for character in text if character not in known), None):
         raise ValueError(
             f"each character must be one of the {len(known):,} of the vocabulary, got {strange!r}; try another"
         )
-    return [BOS, *(known[one] for one in text)]
+    return [BOS, *(known[character] for character in text)]
 
 
 def decode(ids: Tensor) -> str:
@@ -97,9 +97,9 @@ def read_corpus(path: Path = SMALL, unfiltered: bool = False) -> Corpus:
         unfiltered: train also on poems whose even lines share no level rhyme group.
     """
     table = np.zeros(0x10000, np.int16)
-    for one, index in ids_of().items():
+    for character, index in ids_of().items():
         if index > EOS:
-            table[ord(one)] = index
+            table[ord(character)] = index
     rows: dict[tuple[str, int], list[str]] = {}
     for line in lzma.decompress(path.read_bytes()).decode("utf-16-le").split():
         rows.setdefault((line[0], len(line) - 1), []).append(line[1:])

@@ -65,12 +65,12 @@ def judged(poems: Sequence[str], seed: int = 0) -> dict[str, Any]:
     strangers = []
     if len(ends) > 1:
         for _ in range(DRAWS):
-            one, other = rng.sample(ends, 2)
-            strangers.append((rng.choice(one), rng.choice(other)))
+            first, second = rng.sample(ends, 2)
+            strangers.append((rng.choice(first), rng.choice(second)))
     known, tones = ids_of(), rhymes.tones().tolist()
 
-    def tone(one: str) -> int:
-        return tones[known[one]]
+    def tone(character: str) -> int:
+        return tones[known[character]]
 
     def opposite(place: int) -> float | None:
         pairs = [
@@ -85,10 +85,14 @@ def judged(poems: Sequence[str], seed: int = 0) -> dict[str, Any]:
         "rhyme": _share(rhymes.rhymes(*pair) for pair in neighbors),
         "same": _share(a == b for a, b in neighbors),
         "rhyme_chance": _share(rhymes.rhymes(*pair) for pair in strangers),
-        "paired": _share(told for told in (rhymes.poets_pair(*pair) for pair in neighbors) if told is not None),
-        "paired_chance": _share(told for told in (rhymes.poets_pair(*pair) for pair in strangers) if told is not None),
+        "paired": _share(
+            is_pair for is_pair in (rhymes.poets_pair(*pair) for pair in neighbors) if is_pair is not None
+        ),
+        "paired_chance": _share(
+            is_pair for is_pair in (rhymes.poets_pair(*pair) for pair in strangers) if is_pair is not None
+        ),
         "opposite": [opposite(1), opposite(3)],
-        "even_level": _share(tone(one) == 1 for of_poem in ends for one in of_poem if tone(one)),
+        "even_level": _share(tone(end) == 1 for of_poem in ends for end in of_poem if tone(end)),
         "odd_oblique": _share(tone(line[-1]) == -1 for lines in fine for line in lines[2::2] if tone(line[-1])),
     }
 
@@ -171,7 +175,7 @@ def exchange(
         with checked_before():
             before = model(ids).logits[:, place].softmax(-1)
             after = model(changed).logits[:, place].softmax(-1)
-        of_new, of_old = (((level[one] @ level.T) > 0) & plain for one in (new, old))
+        of_new, of_old = (((level[end] @ level.T) > 0) & plain for end in (new, old))
         values = [(p * group).sum(1)[usable].sum() for group in (of_new, of_old) for p in (before, after)]
         sums += torch.stack(values).double().cpu()
         poems += int(usable.sum())

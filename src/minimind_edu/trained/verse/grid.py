@@ -73,10 +73,10 @@ def tone_marks(ids: Tensor) -> str:
     """A sign for each of these ids, [S]: of MARKS; BOTH, where the lists have it level and oblique; or IN_NO_LIST."""
     tones, level = rhymes.tones(), rhymes.in_level().any(1)
 
-    def sign(one: int) -> str:
-        if characters()[one] in (COMMA, STOP):
+    def sign(index: int) -> str:
+        if characters()[index] in (COMMA, STOP):
             return NO_CHARACTER
-        return MARKS.get(int(tones[one]), BOTH if level[one] else IN_NO_LIST)
+        return MARKS.get(int(tones[index]), BOTH if level[index] else IN_NO_LIST)
 
     return "".join(map(sign, ids.tolist()))
 

@@ -54,7 +54,7 @@ def _membership(listed: list[str]) -> Tensor:
     """Which character is in which list, [V, lists] of float32."""
     table = torch.zeros(len(characters()), len(listed))
     for column, members in enumerate(listed):
-        table[[ids_of()[one] for one in members], column] = 1
+        table[[ids_of()[character] for character in members], column] = 1
     return table
 
 
@@ -100,8 +100,8 @@ def final_of() -> dict[str, str]:
     """Today's final of each character, as pinyin spells it; of several, the first that is listed."""
     found: dict[str, str] = {}
     for final, members in _told()["finals"].items():
-        for one in members:
-            found.setdefault(one, final)
+        for character in members:
+            found.setdefault(character, final)
     return found
 
 
@@ -116,9 +116,9 @@ def groups_of() -> dict[str, frozenset[str]]:
     """The level groups of each character that has any."""
     found: dict[str, set[str]] = {}
     for name in level_groups():
-        for one in _told()["groups"][name]:
-            found.setdefault(one, set()).add(name)
-    return {one: frozenset(names) for one, names in found.items()}
+        for character in _told()["groups"][name]:
+            found.setdefault(character, set()).add(name)
+    return {character: frozenset(names) for character, names in found.items()}
 
 
 def rhymes(a: str, b: str) -> bool:

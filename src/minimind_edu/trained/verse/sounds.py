@@ -70,5 +70,5 @@ def own_groups(chances: Tensor, first: Tensor, least: int = 8) -> dict[str, Any]
     usual = chances.mean(0)
     lifted = torch.stack([(chances @ (level[:, g] * plain)) / (usual @ (level[:, g] * plain)) for g in columns], 1)
     table = torch.stack([lifted[level[first, g] > 0].mean(0) for g in columns])
-    own = table.argmax(1) == torch.arange(len(columns))
-    return {"groups": len(columns), "own": int(own.sum()), "diagonal": float(table.diagonal().mean())}
+    on_diagonal = table.argmax(1) == torch.arange(len(columns))
+    return {"groups": len(columns), "own": int(on_diagonal.sum()), "diagonal": float(table.diagonal().mean())}

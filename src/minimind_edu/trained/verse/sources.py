@@ -56,7 +56,7 @@ def raw_poems(folder: Path) -> Iterable[str]:
 
 def simplified(texts: list[str], convert: Any) -> tuple[list[str], dict[int, str]]:
     """The texts in simplified characters, one for each, and the table that did it."""
-    table = {ord(one): new for one in set("".join(texts)) if len(new := convert(one)) == 1}
+    table = {ord(character): new for character in set("".join(texts)) if len(new := convert(character)) == 1}
     return [text.translate(table) for text in texts], table
 
 
@@ -67,7 +67,7 @@ def regular(texts: Iterable[str]) -> list[str]:
         lines = [line for line in _BREAKS.split(text) if line]
         if len({len(line) for line in lines}) == 1 and (len(lines), len(lines[0])) in FORMS.values():
             whole = "".join(lines)
-            if all("\u4e00" <= one <= "\u9fff" for one in whole):
+            if all("\u4e00" <= character <= "\u9fff" for character in whole):
                 found[whole] = None
     return list(found)
 
@@ -86,7 +86,7 @@ def rhyme_groups(convert: Any) -> dict[str, set[str]]:
         for named in parts.values():
             for name, listed in named.items():
                 characters = "".join(listed)
-                groups[convert(name)] = set(characters) | {convert(one) for one in characters}
+                groups[convert(name)] = set(characters) | {convert(character) for character in characters}
     return groups
 
 
@@ -104,11 +104,11 @@ def finals_of(characters: str) -> dict[str, str]:
     from pypinyin import Style, pinyin
 
     found: dict[str, str] = {}
-    for one in characters:
-        final, initial = (pinyin(one, style=style, strict=True)[0][0] for style in (Style.FINALS, Style.INITIALS))
+    for character in characters:
+        final, initial = (pinyin(character, style=style, strict=True)[0][0] for style in (Style.FINALS, Style.INITIALS))
         # zhi, chi, shi, ri, zi, ci, si are written with i and rhyme with none of the other i
         name = "-i" if final == "i" and initial in ("zh", "ch", "sh", "r", "z", "c", "s") else final
-        found[name] = found.get(name, "") + one
+        found[name] = found.get(name, "") + character
     return dict(sorted(found.items()))
 
 
@@ -123,12 +123,12 @@ def paired(poems: Iterable[str]) -> list[str]:
                 pairs["".join(sorted((a, b)))] += 1
                 single.update((a, b))
     total = sum(pairs.values())
-    told = []
+    rows = []
     for a, b in combinations(sorted(single), 2):
         expected = single[a] * single[b] / (2 * total)
         if expected >= 1:
-            told.append(f"{a}{b}{'+' if pairs[a + b] > 2 * expected else '-'}")
-    return told
+            rows.append(f"{a}{b}{'+' if pairs[a + b] > 2 * expected else '-'}")
+    return rows
 
 
 def write_compressed(lines: Iterable[str], path: Path) -> int:
@@ -179,11 +179,11 @@ def main() -> None:
     level: dict[str, set[str]] = {}
     for name, characters in groups.items():
         if "平" in name:
-            for one in characters:
-                level.setdefault(one, set()).add(name)
+            for character in characters:
+                level.setdefault(character, set()).add(name)
     fine = [poem for poem in poems if shares_level(poem, level)]
     counts = Counter("".join(fine))
-    vocabulary = {one for one, count in counts.items() if count >= RARE}
+    vocabulary = {character for character, count in counts.items() if count >= RARE}
     inside = [poem for poem in poems if vocabulary.issuperset(poem)]
     chosen = set(fine)
     marked = split([p for p in inside if p in chosen], [p for p in inside if p not in chosen])
@@ -192,13 +192,15 @@ def main() -> None:
     print({mark: len(of_mark) for mark, of_mark in marked.items()}, f"rarer: {len(rarer):,}")
 
     counted = Counter("".join(poem for mark in "th" for poem in marked[mark]))
-    characters = "".join(one for one, _ in counted.most_common())
-    told = {
+    characters = "".join(character for character, _ in counted.most_common())
+    tables = {
         "characters": characters,
-        "groups": {name: "".join(one for one in characters if one in group) for name, group in groups.items()},
+        "groups": {
+            name: "".join(character for character in characters if character in group) for name, group in groups.items()
+        },
         "finals": finals_of(characters),
     }
-    stored.write(json.dumps(told, ensure_ascii=False, indent=0) + "\n", into / "characters.json")
+    stored.write(json.dumps(tables, ensure_ascii=False, indent=0) + "\n", into / "characters.json")
     everything = [f"{mark}{poem}" for mark in "htu" for poem in marked[mark]]
     sizes = {
         "pairs.txt.xz": write_compressed(paired(rarer), into / "pairs.txt.xz"),

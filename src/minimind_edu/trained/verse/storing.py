@@ -40,9 +40,9 @@ def columns(looks: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 def curve(run: dict[str, Any]) -> dict[str, Any]:
     """What is kept of a run."""
-    told = {name: run[name] for name in KEPT if name in run}
+    kept = {name: run[name] for name in KEPT if name in run}
     return {
-        **told,
+        **kept,
         "looks": columns(run["looks"]),
         "last": stored.rounded(run["looks"][-1], 4),
         "copied": run.get("copied"),
@@ -88,17 +88,17 @@ def main() -> None:
     of_recipe = [name for name, run in whole.items() if name.startswith("recipe") and not run["unfiltered"]]
     complete = [name for name in of_recipe if (args.folder / f"{name}-before.safetensors").exists()]
     best = min(complete, key=lambda name: whole[name]["looks"][-1]["loss"])
-    corpus, told = read_corpus(args.poems), {"stored": best, "of": of_recipe}
+    corpus, card = read_corpus(args.poems), {"stored": best, "of": of_recipe}
     for name, ending in (("verse", ""), ("before", "-before")):
         model = from_checkpoint(args.folder / f"{best}{ending}.safetensors")
         path = save_checkpoint(model, into / STORED[name].name, int8=True)
-        told[name] = examined(path, corpus)
-    told |= {
+        card[name] = examined(path, corpus)
+    card |= {
         "recipe": dataclasses.asdict(recipe(phases())),
         "phases": {name: dataclasses.asdict(phase) for name, phase in PHASES.items()},
         "real": real(read_corpus()),
     }
-    stored.write(json.dumps(stored.rounded(told, 4), ensure_ascii=False, indent=1) + "\n", into / CARD.name)
+    stored.write(json.dumps(stored.rounded(card, 4), ensure_ascii=False, indent=1) + "\n", into / CARD.name)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,12 @@ const lengthAt = (share) => `${(100 * share).toFixed(3)}%`;
 
 /**
  * A row of a class of its own. marks: the classes of what is drawn on the track, in their order; onPress: what a press
- * does, which makes it a button. set({ word, shares, said, label }): the content of its two ends, the sentence for
+ * does, which makes it a button. set({ word, shares, value, label }): the content of its two ends, the sentence for
  * whoever does not see it, and for each mark where it is, or [from, to], as shares of the track; null: nowhere.
  */
 /**
  * @type {(cls: string, marks: string[], onPress?: (() => void) | null) => { root: any,
- *   set: (row: { word: any, shares: (number | number[] | null)[], said: any, label?: string }) => void }}
+ *   set: (row: { word: any, shares: (number | number[] | null)[], value: any, label?: string }) => void }}
  */
 export function createBar(cls, marks, onPress = null) {
   const drawn = marks.map((name) => h("i", { class: name }));
@@ -21,9 +21,9 @@ export function createBar(cls, marks, onPress = null) {
   const attrs = { class: `mm-bar ${cls}`, type: onPress && "button", onClick: onPress };
   const root = h(onPress ? "button" : "div", attrs, first, h("span", { class: "mm-track" }, drawn), last);
 
-  function set({ word, shares, said, label }) {
+  function set({ word, shares, value, label }) {
     fill(first, word);
-    fill(last, said);
+    fill(last, value);
     if (label) setAttributes(root, { role: onPress ? "button" : "img", "aria-label": label });
     drawn.forEach((mark, i) => {
       const share = shares[i];

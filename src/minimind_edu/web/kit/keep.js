@@ -266,7 +266,7 @@ function boxOn(node, style, at, box = node.getBoundingClientRect()) {
     "stroke-width": width,
     "stroke-dasharray": { dashed: `${2 * width} ${2 * width}`, dotted: `${width} ${width}` }[kind] ?? null,
   });
-  if (first.width && others.every((one) => one.width === first.width && one.color === first.color)) {
+  if (first.width && others.every((edge) => edge.width === first.width && edge.color === first.color)) {
     const attrs = { fill: "none", ...lined(first), ...rounding(-first.width / 2) };
     found.push(rectangle(box, at, attrs, -first.width / 2));
     return found;
@@ -368,9 +368,9 @@ function walk(node, at, inside = null) {
     return isSeen ? [part("image", { ...sizes, "image-rendering": smooth, href: node.toDataURL() })] : [];
   }
   if (node.localName === "input") return isSeen ? inputOn(node, style, at) : [];
-  const own = isSeen && style.display !== "contents" ? boxOn(node, style, at) : [];
-  if (isSeen) own.push(...beforeOn(node, box, style, at));
-  const found = [...own, ...[...node.childNodes].flatMap((child) => walk(child, at, isSeen ? style : null))];
+  const parts = isSeen && style.display !== "contents" ? boxOn(node, style, at) : [];
+  if (isSeen) parts.push(...beforeOn(node, box, style, at));
+  const found = [...parts, ...[...node.childNodes].flatMap((child) => walk(child, at, isSeen ? style : null))];
   if (isSeen) found.push(...barsOn(node, box, style, at));
   const isCut =
     style.overflowX !== "visible" &&

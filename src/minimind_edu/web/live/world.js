@@ -98,7 +98,7 @@ class House {
     /** @type {number | null} */
     this.spoken = null; // the language of the sentence before
     /** @type {Sentence | null} */
-    this.told = null; // the sentence before, if a translation may follow
+    this.statement = null; // the sentence before, if a translation may follow
     this.asked = false; // whether the sentence before was a question
     this.named = []; // the people of the statement before, whom "she" or "he" may mean
     this.look();
@@ -133,11 +133,11 @@ class House {
   /** Choose one sentence that may come next: { kind, language, slots, ids }. `happen` makes it true. */
   /** @type {(pick: Pick) => Sentence} */
   sentence(pick) {
-    const { grammar, told } = this;
-    if (told && pick(grammar.translation)) {
-      const language = 1 - told.language;
-      const ids = [grammar.id.get(grammar.translate), ...this.say(told.kind, language, told.slots)];
-      return { kind: "translation", language, slots: told.slots, ids };
+    const { grammar, statement } = this;
+    if (statement && pick(grammar.translation)) {
+      const language = 1 - statement.language;
+      const ids = [grammar.id.get(grammar.translate), ...this.say(statement.kind, language, statement.slots)];
+      return { kind: "translation", language, slots: statement.slots, ids };
     }
     const language = this.languageOf(pick);
     const kinds = grammar.kinds.filter((kind) => this.able[kind].length);
@@ -168,8 +168,8 @@ class House {
   /** After a question it is likelier that something is told; the more objects, the likelier is a question about one. */
   /** @type {(kind: string) => number} */
   weightOf(kind) {
-    const { weights, told, after_question: times, by_objects: byObjects } = this.grammar;
-    if (told.includes(kind)) return weights[kind] * (this.asked ? times : 1);
+    const { weights, told: statements, after_question: times, by_objects: byObjects } = this.grammar;
+    if (statements.includes(kind)) return weights[kind] * (this.asked ? times : 1);
     return weights[kind] * (byObjects.includes(kind) ? this.holder.size ** 2 : 1);
   }
 
@@ -222,7 +222,7 @@ class House {
     const { kind, slots } = sentence;
     const isTold = this.grammar.told.includes(kind);
     this.spoken = sentence.language;
-    this.told = isTold ? sentence : null;
+    this.statement = isTold ? sentence : null;
     if (kind === "translation") return;
     this.asked = !isTold;
     this.named = isTold ? ["P", "Q"].filter((letter) => letter in slots).map((letter) => slots[letter]) : [];

@@ -37,7 +37,7 @@ export function readsOf(words, { selected }, reading, place, most = MOST_READ) {
   const isRead = (at) => weights[at] > LEAST_READ;
   return order.filter(isRead).map((at) => {
     const bar = createBar("st-weight", ["st-read"]);
-    bar.set({ word: reading.named(at), shares: [[0, weights[at]]], said: words.percent(weights[at]) });
+    bar.set({ word: reading.named(at), shares: [[0, weights[at]]], value: words.percent(weights[at]) });
     return h("li", {}, bar);
   });
 }

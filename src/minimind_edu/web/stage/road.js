@@ -28,18 +28,24 @@ export function createRoad(words, { layers, heads }, onHead, look) {
       const attrs = { type: "button", class: "st-stop mm-shows", onClick: () => onHead(place), ...onLook(place, look) };
       return { root: h("button", attrs), place };
     });
-    const said = h("span", { class: "st-lens" });
+    const saying = h("span", { class: "st-lens" });
     const box = h("span", { class: "st-box" }, h("span", { class: "st-stops" }, buttons), h("i", { class: "st-feed" }));
-    const root = h("div", { class: "st-station" }, h("span", { class: "st-name" }, words.block(layer + 1)), box, said);
+    const root = h(
+      "div",
+      { class: "st-station" },
+      h("span", { class: "st-name" }, words.block(layer + 1)),
+      box,
+      saying,
+    );
     root.style.setProperty("--st-at", layer + 1);
-    return { root, buttons, said };
+    return { root, buttons, saying };
   }
 
   /** lens: what each block would say, [word, share], or null before anything is answered; shown: a head, or null. */
   function draw(lens, silenced, shown) {
-    blocks.forEach(({ buttons, said }, layer) => {
+    blocks.forEach(({ buttons, saying }, layer) => {
       const [word, share] = lens?.[layer] ?? [];
-      fill(said, lens ? [h("b", {}, word), h("small", {}, words.percent(share))] : "?");
+      fill(saying, lens ? [h("b", {}, word), h("small", {}, words.percent(share))] : "?");
       for (const { root, place } of buttons) {
         const isSilent = silenced.has(`${layer}.${place.head}`);
         root.disabled = !lens;

@@ -50,7 +50,7 @@ export const sharesBy = (size) => (x) => x / (size || 1);
 /** Rows of [name, vector, what is said of it]; the number that is pointed at is told below them. */
 export function stripRows(words, rows, shareOf) {
   const pointed = announcement("mm-note");
-  const lines = rows.map(([name, values, said]) => {
+  const lines = rows.map(([name, values, meaning]) => {
     const strip = createStrip(name);
     strip.draw(values, shareOf);
     strip.root.addEventListener("pointermove", ({ clientX }) => {
@@ -58,7 +58,7 @@ export function stripRows(words, rows, shareOf) {
       const at = clamp(Math.floor(((clientX - left) / width) * values.length), 0, values.length - 1);
       pointed.set(words.channel(at + 1, fmt(values[at])));
     });
-    return h("li", {}, h("span", {}, name), strip, h("b", {}, said));
+    return h("li", {}, h("span", {}, name), strip, h("b", {}, meaning));
   });
   return [h("ol", { class: "st-list st-strips" }, lines), pointed];
 }
