@@ -60,7 +60,8 @@ class Code(NamedTuple):
     titles: Mapping[str, str]  # in each language; `{}` is the model's name
 
 
-VIEWS = Code(_FOLDER / "page.js", _FOLDER / "worker.js", "inside", {"en": "Inside {}", "zh": "内部：{}"})  # of any model
+# of any model
+VIEWS = Code(_FOLDER / "page.js", _FOLDER / "worker.js", "inside", {"en": "Inside {}", "zh": "内部：{}"})
 STEP = _FOLDER / "step.wasm"  # written by tools/step_wasm.py
 # What the page's tokenizer is compared with, besides the text: what tokenizers get wrong.
 CASES = (
