@@ -8,7 +8,7 @@
 //   chat=…            the question, of a chat; without it there is none
 
 import { partNamed } from "../web/stage/parts.js";
-import { addressWith, listed, numbersIn, saidOf, settingsIn } from "./said.js";
+import { addressWith, listed, numbersIn, drawFieldOf, settingsIn } from "./hash.js";
 import { TEMPERATURE } from "./session.js";
 
 const AT_FIRST = { temperature: TEMPERATURE, topK: 0, topP: 1 };
@@ -24,7 +24,7 @@ export function addressOf(session) {
     open: zoom ? listed(Object.values(zoom)) : "",
     who: target === null ? "" : `${target}`,
     rather: isAgainst ? "1" : "",
-    draw: saidOf(settings, AT_FIRST),
+    draw: drawFieldOf(settings, AT_FIRST),
     pin: pinned ? listed(pinned.ids) : "",
     without: pinned ? listed(pinned.silenced, "_") : "",
   };

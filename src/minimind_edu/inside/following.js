@@ -6,14 +6,14 @@ const ADDRESSED = 500; // milliseconds after a change until the address tells it
 export const hereAs = (state) => new URL(`#${state}`, location.href).href;
 
 /**
- * Let the address tell what is chosen, and choose what it tells. said(): what it tells of the session when
+ * Let the address tell what is chosen, and choose what it tells. address(): what it tells of the session when
  * isSettled(); read(hash): what session.restore() takes, or null. start(text) begins with what the address tells, or
  * else with a text, and gives whether it told something; draw() is called after each drawing.
  */
-export function followAddress(session, said, read, isSettled) {
+export function followAddress(session, address, read, isSettled) {
   let [timer, written] = [0, ""];
   const write = () => {
-    const now = isSettled() ? said() : written;
+    const now = isSettled() ? address() : written;
     if (now === written) return;
     written = now;
     try {
@@ -30,7 +30,7 @@ export function followAddress(session, said, read, isSettled) {
   const start = (text) => {
     const isTold = restore();
     if (!isTold) session.type(text);
-    written = said();
+    written = address();
     addEventListener("hashchange", restore);
     return isTold;
   };

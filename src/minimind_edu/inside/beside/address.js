@@ -8,13 +8,13 @@
 //   chat=…          the question, of a chat; without it there is none
 
 import { partNamed } from "../../web/stage/parts.js";
-import { addressWith, listed, numbersIn, saidOf, settingsIn } from "../said.js";
+import { addressWith, listed, numbersIn, drawFieldOf, settingsIn } from "../hash.js";
 import { comparable } from "./compare.js";
 import { AT_FIRST, FURTHEST, MOST_SEED, NEAREST, WRITTEN } from "./session.js";
 
 /** data: what write_beside_page wrote. @type {(session: any, data: any) => string} */
 export function addressOf({ prompt, answers, row, selected, zoom, settings, seed, beyond, ...session }, data) {
-  const said = {
+  const fields = {
     ids: listed(prompt),
     a: listed(answers[0]),
     b: listed(answers[1]),
@@ -22,35 +22,35 @@ export function addressOf({ prompt, answers, row, selected, zoom, settings, seed
     of: row ? "b" : "",
     open: zoom ? listed(Object.values(zoom)) : "",
     beyond: beyond === data.beyond ? "" : `${beyond}`,
-    draw: saidOf(settings, AT_FIRST.settings),
+    draw: drawFieldOf(settings, AT_FIRST.settings),
     seed: seed === AT_FIRST.seed ? "" : `${seed}`,
   };
-  return addressWith(said, session);
+  return addressWith(fields, session);
 }
 
 /** What session.restore() takes, or null where an address says nothing that fits. hash: without its #. */
 export function readAddress(hash, data) {
-  const said = new URLSearchParams(hash);
+  const fields = new URLSearchParams(hash);
   const { vocab_size: V, num_attention_heads: H } = data.config;
-  const ids = numbersIn(said.get("ids"), V).slice(0, data.most - 1);
+  const ids = numbersIn(fields.get("ids"), V).slice(0, data.most - 1);
   if (!ids.length) return null;
   const room = Math.min(WRITTEN, data.most - ids.length);
-  const answers = ["a", "b"].map((name) => numbersIn(said.get(name), V).slice(0, room));
-  const row = said.get("of") === "b" && answers[1].length ? 1 : 0;
-  const [seed] = numbersIn(said.get("seed"), MOST_SEED + 1);
-  const beyond = Number(said.get("beyond"));
+  const answers = ["a", "b"].map((name) => numbersIn(fields.get(name), V).slice(0, room));
+  const row = fields.get("of") === "b" && answers[1].length ? 1 : 0;
+  const [seed] = numbersIn(fields.get("seed"), MOST_SEED + 1);
+  const beyond = Number(fields.get("beyond"));
   const { heads } = comparable(data.models.map(({ config }) => config)); // blocks whose heads can be opened
-  const isChat = Boolean(data.chat) && said.has("chat");
+  const isChat = Boolean(data.chat) && fields.has("chat");
   return {
     ids,
     answers,
     row,
-    selected: numbersIn(said.get("at"), ids.length + answers[row].length)[0] ?? ids.length - 1,
-    zoom: partNamed((said.get("open") ?? "").split("."), { head: [heads, H] }, 0),
+    selected: numbersIn(fields.get("at"), ids.length + answers[row].length)[0] ?? ids.length - 1,
+    zoom: partNamed((fields.get("open") ?? "").split("."), { head: [heads, H] }, 0),
     beyond: beyond >= NEAREST && beyond <= FURTHEST ? beyond : data.beyond,
-    settings: settingsIn(said.get("draw"), AT_FIRST.settings),
+    settings: settingsIn(fields.get("draw"), AT_FIRST.settings),
     seed: seed || AT_FIRST.seed,
     isChat,
-    typed: isChat ? said.get("chat") : undefined,
+    typed: isChat ? fields.get("chat") : undefined,
   };
 }

@@ -65,11 +65,11 @@ async function startPage() {
   const answers = createAnswers(words, session, data, reader, door);
   const next = createNext(words, session, chip);
   const apart = createApart(words, session, data, chip, reading, door);
-  const said = () => addressOf(session, data);
+  const address = () => addressOf(session, data);
   const isSettled = () => !session.isBusy && !session.isTyping;
-  const followed = followAddress(session, said, (hash) => readAddress(hash, data), isSettled);
+  const followed = followAddress(session, address, (hash) => readAddress(hash, data), isSettled);
   const kept = { text: answers, next, apart };
-  const here = () => hereAs(said());
+  const here = () => hereAs(address());
   for (const [name, { root }] of Object.entries(kept)) keepPart(root, `beside-${name}`, keepOfPage, here);
   const views = [asking, answers, next, apart, telling, followed];
   const columns = h("div", { class: "in-columns", hidden: true }, h("div", { class: "in-left" }, next), apart);

@@ -61,7 +61,7 @@ export function createPair({ data, reader, runner }, changed) {
     maps.clear();
     changed();
     if (!(await read(0, mine))) return false; // the other row is read when there are answers
-    if (answers.some((one) => one.length) && !(await read(1, mine))) return false;
+    if (answers.some((ids) => ids.length) && !(await read(1, mine))) return false;
     session.isBusy = false;
     changed();
     return true;
@@ -69,10 +69,10 @@ export function createPair({ data, reader, runner }, changed) {
 
   /** What address.js read: a text with the answers to it, and all that was chosen. */
   async function restore({ ids, answers, row, selected, typed, ...chosen }) {
-    const own = ids.slice(data.prefix.length, ids.length - (data.suffix ?? []).length);
-    Object.assign(session, chosen, { typed: typed ?? textOf(reader, own), isTyping: false, complaint: null });
+    const between = ids.slice(data.prefix.length, ids.length - (data.suffix ?? []).length);
+    Object.assign(session, chosen, { typed: typed ?? textOf(reader, between), isTyping: false, complaint: null });
     if (!(await become(ids, answers))) return;
-    session.ended = answers.map((one, side) => (one.length ? endOf(side) : null));
+    session.ended = answers.map((answer, side) => (answer.length ? endOf(side) : null));
     pick(row, selected);
   }
 

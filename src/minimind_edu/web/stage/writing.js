@@ -31,7 +31,7 @@ export function createSampling(words, session, title, mostK, ...more) {
     topP: knob("topP", 0.05, 1, 0.05, [1, words.all]),
   };
   /** An address may have set them. */
-  const draw = () => Object.entries(knobs).forEach(([name, one]) => one.set(session.settings[name]));
+  const draw = () => Object.entries(knobs).forEach(([name, control]) => control.set(session.settings[name]));
   const root = h("details", { class: "mm-more" }, h("summary", {}, title), row(...Object.values(knobs)), more);
   return { root, draw };
 }

@@ -5,13 +5,13 @@ export const listed = (items, between = ".") => [...items].join(between);
 /** The whole numbers of a list that are at least 0 and below a limit. @type {(text: string, below: number) => number[]} */
 export function numbersIn(text, below) {
   const all = (text ?? "").split(".").filter(Boolean).map(Number);
-  return all.filter((one) => Number.isInteger(one) && one >= 0 && one < below);
+  return all.filter((number) => Number.isInteger(number) && number >= 0 && number < below);
 }
 
 /** How a token is drawn: nothing where it is as at first. @type {(settings: any, atFirst: any) => string} */
-export const saidOf = (settings, atFirst) => {
-  const said = [settings, atFirst].map((one) => listed(Object.values(one), "_"));
-  return said[0] === said[1] ? "" : said[0];
+export const drawFieldOf = (settings, atFirst) => {
+  const [now, first] = [settings, atFirst].map((each) => listed(Object.values(each), "_"));
+  return now === first ? "" : now;
 };
 
 /** And back. @type {(text: string | null, atFirst: any) => any} */
@@ -21,8 +21,8 @@ export function settingsIn(text, atFirst) {
   return isDrawn ? { temperature, topK: Math.round(topK), topP } : atFirst;
 }
 
-/** All that is said of a session, as the end of an address. @type {(said: any, session: any) => string} */
-export function addressWith(said, { isChat, typed }) {
-  const entries = Object.entries(said).filter(([, value]) => value);
+/** The fields that say something, as the end of an address. @type {(fields: any, session: any) => string} */
+export function addressWith(fields, { isChat, typed }) {
+  const entries = Object.entries(fields).filter(([, value]) => value);
   return `${new URLSearchParams([...entries, ...(isChat ? [["chat", typed]] : [])])}`;
 }
