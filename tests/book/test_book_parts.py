@@ -111,6 +111,7 @@ def test_a_picture_without_a_sentence_is_refused(alt):
 def test_letters_are_named_only_where_they_stand_for_something():
     rope, norms = "chapters/04_rope_rotation", "chapters/02_rmsnorm_vs_layernorm"
     assert symbols.attribute(rope, "m - n") == ' data-sym="m-n"' and symbols.attribute(norms, "m - n") == ""
+    assert symbols.attribute("chapters/deeper/D04_rope_rotation", "m - n") == ' data-sym="m-n"', "as in its lesson"
     assert symbols.attribute(rope, "q + k") == ""
     formula = "<math><mi>q</mi><mo>+</mo><mi>x</mi></math>"
     assert symbols.mark_formula(rope, formula) == '<math><mi data-sym="q">q</mi><mo>+</mo><mi>x</mi></math>'

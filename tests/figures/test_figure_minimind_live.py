@@ -321,7 +321,7 @@ def test_a_head_of_the_road_falls_silent_and_comes_back_and_nothing_moves(visit)
     where = """[".ml-beside", ".ml-panel:not([hidden])", ".ml-inside"]
         .map((part) => document.querySelector(part).getBoundingClientRect().top)"""
     visit.get_by_role("tab", name="Break").click()
-    assert "Press it, and it falls silent" in visit.inner_text(".ml-lens")
+    assert "Press it: it falls silent" in visit.inner_text(".ml-lens")
     assert not visit.locator(".ml-lens button").is_visible(), "there is no head to open yet"
     before, (layer, head) = visit.evaluate(where), where_head()
     stop = visit.get_by_role("button", name=f"Silence head {head + 1} of block {layer + 1}", exact=True)

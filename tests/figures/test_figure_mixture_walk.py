@@ -174,7 +174,7 @@ def test_load_each_switch_shows_the_stored_rows_and_loads(page):
             assert [text for text in words_of(page) if text.endswith(" %")] == [f"{load} %" for load in look["loads"]]
             most = max(range(4), key=lambda i: look["experts"].count(str(i)))
             assert sentence(page).startswith(f"Expert {most + 1} has {rows_told(look)[most]} of 14")
-            assert f"{look['loads'][most]} % of the words of new stories" in sentence(page)
+            assert f"{look['loads'][most]} % of new stories’ words." in sentence(page)
             drawings.add(page.locator(".mm-stage svg").inner_html())
     assert len(drawings) >= 4 * len(STOPS) - 2  # before training the auxiliary loss makes no difference
 

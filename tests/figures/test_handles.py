@@ -6,7 +6,7 @@ from figure_examples import EVERY_FIGURE, example
 HANDLES = ".mm-draggable[role=slider]"
 ROUND = {"norm_geometry", "rotation_dials"}  # arrows on circles: their ends are all around
 HANDLED = ROUND | {"pairing_lab", "parameter_ledger", "frequency_comb", "gate_surface", "quantization_grid"}
-HANDLED |= {"residual_stream", "roofline"}
+HANDLED |= {"residual_stream", "roofline", "tick_tock"}
 VALUE = "one => [one.ariaValueMin, one.ariaValueNow, one.ariaValueMax, one.ariaValueText]"
 
 

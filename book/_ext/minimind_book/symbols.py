@@ -2,12 +2,12 @@
 
 A letter in a sentence, a formula or a line of code gets the name of what it stands for as `data-sym`; so do the parts
 of figures. Pointing at one lights all others on the page. A chapter lists the symbols whose letters stand for them
-there; elsewhere a letter is a letter.
+there, and on its deeper pages; elsewhere a letter is a letter.
 """
 
 import re
 
-from tools.chapters import chapters
+from tools.chapters import DEEPER, ROOT, chapters, lesson_of, page_of
 
 # TeX or code, all of it -> name of the symbol. The names are those that figures give to their parts.
 _WHOLE = {
@@ -24,7 +24,10 @@ _LETTER = re.compile(r"<mi>([^<])</mi>")
 
 
 def symbols_of(page: str) -> frozenset[str]:
-    """What the letters of a page stand for."""
+    """What the letters of a page stand for: on a deeper page, what they do in its lesson."""
+    notebook = ROOT / f"{page}.ipynb"
+    if notebook.parent == DEEPER:
+        page = page_of(lesson_of(notebook))
     return chapters()[page].symbols if page in chapters() else frozenset()
 
 

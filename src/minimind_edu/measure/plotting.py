@@ -15,6 +15,7 @@ end. What has no hue of its own is told apart by lightness.
 
 import hashlib
 import io
+import math
 import pathlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -422,7 +423,7 @@ def plot_tables(
     column_labels: Sequence[str] | None = None,
     alt: str,
 ) -> Picture:
-    """Small square tables side by side, every entry written into its cell above a bar of its size.
+    """Small square tables, every entry written into its cell above a bar of its size: as many side by side as fit.
 
     The bar begins at the left of the cell; the largest entry of all tables fills it. Its color is the sign.
 
@@ -451,27 +452,43 @@ def plot_tables(
         ax.set(xlim=(-0.5, len(rows) - 0.5), ylim=(len(rows) - 0.5, -0.5), aspect="equal", title=title)
         ax.set(xticks=range(len(labels)), yticks=range(len(labels)))
         ax.set_xticklabels(column_labels or labels)
-        ax.set_yticklabels(labels if ax is axes[0] or labels != row_labels[0] else [])
+        ax.set_yticklabels(labels)
         ax.grid(False)
         ax.spines["bottom"].set_visible(False)
     _figure(axes[0]).set_layout_engine("none")
-    return Picture(_figure(axes[0]), alt=alt, fit=partial(_place_tables, axes))
+    is_named_once = [labels == row_labels[0] for labels in row_labels]
+    return Picture(_figure(axes[0]), alt=alt, fit=partial(_place_tables, axes, is_named_once))
 
 
-def _place_tables(axes: Sequence[Axes], across: float) -> None:
-    """Put square tables side by side, as large as their names leave room for, into a figure of the right height."""
-    figure = _figure(axes[0])
+def _place_tables(axes: Sequence[Axes], is_named_once: Sequence[bool], across: float) -> None:
+    """Put square tables into rows and columns of a figure of the right height: as many side by side as can be read.
+
+    Where its rows have the names of the first table's, a table shows them only at the beginning of a row.
+    """
+    figure, gap, over, under = _figure(axes[0]), 12, 22, 21  # units
+    names = [label.get_text() for label in axes[0].get_yticklabels()]
     _lay_out(axes[0])
-    words = [max(label.get_window_extent().width for label in ax.get_yticklabels()) for ax in axes]
-    gap, over, under = 12, 22, 21  # units
-    side = min((across - sum(words) - gap * len(axes)) / len(axes), 150)
-    height = over + side + under
+    widest = max(text.get_window_extent().width for ax in axes for text in ax.texts)
+    needed = max((widest + 2) * len(ax.get_xticks()) for ax in axes)
+    for columns in range(len(axes), 0, -1):
+        for i, ax in enumerate(axes):
+            if is_named_once[i]:
+                ax.set_yticklabels([] if i % columns else names)
+        _lay_out(axes[0])
+        words = [max(label.get_window_extent().width for label in ax.get_yticklabels()) for ax in axes]
+        left_of = [max(words[column::columns]) for column in range(columns)]
+        side = min((across - sum(left_of) - gap * columns) / columns, max(150, needed))
+        if side >= needed:
+            break
+    step = over + side + under
+    height = step * math.ceil(len(axes) / columns)
     figure.set_figheight(height / 72)
-    left = (across - sum(words) - (gap + side) * len(axes)) / 2
-    for ax, width in zip(axes, words, strict=True):
-        left += width + 6
-        ax.set_position((left / across, under / height, side / across, side / height))
-        left += side + gap - 6
+    start = (across - sum(left_of) - (gap + side) * columns) / 2
+    for i, ax in enumerate(axes):
+        row, column = divmod(i, columns)
+        left = start + sum(left_of[: column + 1]) + (gap + side) * column + 6
+        bottom = height - step * (row + 1) + under
+        ax.set_position((left / across, bottom / height, side / across, side / height))
 
 
 @_AS_EVERYWHERE

@@ -43,7 +43,7 @@ function createBars(words, tall) {
       numbers,
       isNamed ? [0, 1, 2, 3, 4, 5, 6, 7].map(nameOf) : [0, 1, 2, 3].map(blockOf),
       textAt(EDGE.left - 6, EDGE.top + 4, words.axis, { anchor: "end" }),
-      textAt(middle(8), end + 30, words.head, { anchor: "middle" }),
+      textAt(middle(8), end + 30, isNamed ? words.head : words.headNarrow, { anchor: "middle" }),
     );
   }
 

@@ -22,6 +22,7 @@ export const fixedDivisorsWords = {
     legend: { first: "<s>", others: "others", divisor: "divisor", own: "as trained" },
     block: (number) => `block ${number}`,
     head: "output",
+    headNarrow: "end",
     axis: "RMS",
     sublayers: ["attention", "network"],
     sizeOf: (number) => {

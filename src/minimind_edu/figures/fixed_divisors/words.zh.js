@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 88565407.
+// The Chinese words of words.js as of 087560ec.
 
 export const fixedDivisorsWords = {
   zh: {
@@ -22,6 +22,7 @@ export const fixedDivisorsWords = {
     legend: { first: "<s>", others: "其他词", divisor: "除数", own: "原来的大小" },
     block: (number) => `第 ${number} 块`,
     head: "输出",
+    headNarrow: "输出",
     axis: "RMS",
     sublayers: ["注意力", "前馈网络"],
     sizeOf: (number) => {

@@ -1,6 +1,6 @@
 // A reader's own training: a smaller model learns to translate while its loss falls to what no model can get below.
 
-import { h, svg, fill, textAt, setSize, fmt, button, announcement, observeSize } from "../../web/kit/kit.js";
+import { h, svg, fill, textAt, setSize, fmt, button, toggle, announcement, observeSize } from "../../web/kit/kit.js";
 import { linear, lineThrough, across, levels } from "../../web/kit/chart.js";
 import { linksToChapters } from "./marks.js";
 

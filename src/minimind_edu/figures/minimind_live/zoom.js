@@ -45,7 +45,7 @@ function embeddingZoom({ words, session, glossOf }, trace) {
   const nearest = descending(cosines).slice(0, NEAREST);
   return [
     h("p", { class: "st-title" }, words.zoom.embedding(session.world.words[trace.token], width)),
-    stripRows(words, [[words.embedding, own, words.zoom.rms(fmt(rootMeanSquare(own)))]]),
+    stripRows(words, [[words.embedding, embedding, words.zoom.rms(fmt(rootMeanSquare(embedding)))]]),
     h("p", { class: "ml-label" }, words.zoom.nearest),
     wordList(session, glossOf, nearest, (id) => fmt(cosines[id])),
   ];

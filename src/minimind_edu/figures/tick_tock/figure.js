@@ -17,6 +17,17 @@ const STEP = 0.1; // of a coordinate
 const MOST = 280; // pixels: the plane's side at most,
 const HEAD = 244; // and at the head of a chapter
 const OUTSIDE = 8; // pixels: from the plane's edge to its words
+// Steps along both axes; from an end on, nothing goes further.
+const WAYS = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, 1],
+  ArrowDown: [0, -1],
+  PageUp: [5, 5],
+  PageDown: [-5, -5],
+  Home: [-Infinity, -Infinity],
+  End: [Infinity, Infinity],
+};
 
 const round = (x) => Number(x.toFixed(1));
 
@@ -59,11 +70,11 @@ function createPlane(words, move, most) {
 
   // A key moves by one step of the coordinates: pixels would be rounded away.
   function byKey(event, name) {
-    const direction = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+    const direction = WAYS[event.key];
     if (!direction || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    const step = STEP * (event.shiftKey ? 5 : 1);
+    const step = STEP * (event.shiftKey && event.key.startsWith("Arrow") ? 5 : 1);
     move({ [name]: shown[name].map((x, axis) => round(clamp(x + step * direction[axis], -EDGE, EDGE))) });
   }
 
