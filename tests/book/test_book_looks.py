@@ -14,6 +14,7 @@ pytestmark = pytest.mark.timeout(300)
 LARGE = {"width": 1920, "height": 1000}
 ATTENTION = "chapters/03_attention"
 ROPE = "chapters/04_rope_rotation"
+DIALS = "chapters/deeper/D04_rope_rotation"  # a page with numbers that can be dragged
 SPEED = "chapters/14_speed"
 
 
@@ -142,7 +143,7 @@ def test_paper_stays_white(reader, http_address):
 
 
 def test_a_number_to_drag_stands_between_two_arrows_in_the_color_of_its_letter(reader, http_address):
-    visit(reader, http_address, ROPE)
+    visit(reader, http_address, DIALS)
     number = reader.get_by_role("spinbutton", name="query position")
     color = "one => getComputedStyle(one).color"
     letter = number.locator("xpath=preceding-sibling::*[1]")

@@ -112,6 +112,10 @@ def test_letters_are_named_only_where_they_stand_for_something():
     rope, norms = "chapters/04_rope_rotation", "chapters/02_rmsnorm_vs_layernorm"
     assert symbols.attribute(rope, "m - n") == ' data-sym="m-n"' and symbols.attribute(norms, "m - n") == ""
     assert symbols.attribute(rope, "q + k") == ""
+    deeper = [
+        symbols.attribute(f"chapters/deeper/{name}", "m") for name in ("D04_rope_rotation", "D09_mixture_of_experts")
+    ]
+    assert deeper == [' data-sym="m"', ""], "as in its lesson; in the ninth it is a number of experts"
     formula = "<math><mi>q</mi><mo>+</mo><mi>x</mi></math>"
     assert symbols.mark_formula(rope, formula) == '<math><mi data-sym="q">q</mi><mo>+</mo><mi>x</mi></math>'
     assert symbols.mark_formula(norms, formula) == formula

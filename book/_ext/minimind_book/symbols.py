@@ -2,12 +2,13 @@
 
 A letter in a sentence, a formula or a line of code gets the name of what it stands for as `data-sym`; so do the parts
 of figures. Pointing at one lights all others on the page. A chapter lists the symbols whose letters stand for them
-there; elsewhere a letter is a letter.
+there and on its deeper pages; elsewhere a letter is a letter.
 """
 
 import re
+from functools import cache
 
-from tools.chapters import chapters
+from tools.chapters import all_deeper_of, chapters, page_of
 
 # TeX or code, all of it -> name of the symbol. The names are those that figures give to their parts.
 _WHOLE = {
@@ -25,7 +26,13 @@ _LETTER = re.compile(r"<mi>([^<])</mi>")
 
 def symbols_of(page: str) -> frozenset[str]:
     """What the letters of a page stand for."""
-    return chapters()[page].symbols if page in chapters() else frozenset()
+    return _by_page().get(page, frozenset())
+
+
+@cache
+def _by_page() -> dict[str, frozenset[str]]:
+    pages = {page: [page, *map(page_of, all_deeper_of(page))] for page in chapters()}
+    return {page: chapters()[chapter].symbols for chapter, belonging in pages.items() for page in belonging}
 
 
 def attribute(page: str, text: str) -> str:
