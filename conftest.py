@@ -104,7 +104,8 @@ def pytest_runtest_makereport(item, call):
 
 def pytest_terminal_summary(terminalreporter):
     """Print what tests have to tell beside that they passed; a process that tests for another one cannot print."""
-    if terminalreporter.config.option.store_durations:
+    # A process that tests for another one has seen only a part.
+    if terminalreporter.config.option.store_durations and not hasattr(terminalreporter.config, "workerinput"):
         every = [one for reports in terminalreporter.stats.values() for one in reports if hasattr(one, "cpu_seconds")]
         durations.store((one.nodeid, one.cpu_seconds) for one in every)
     for report in terminalreporter.getreports("passed"):

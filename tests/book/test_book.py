@@ -157,6 +157,7 @@ WITHOUT_SLIDERS = {
     "chapters/07_kv_cache",
     "chapters/12_generation",
     "chapters/13_training_in_minutes",
+    "chapters/16_a_real_text",
 }  # their figures have buttons and choices
 CHAPTERS_ON_PHONE = pytest.mark.parametrize("on_phone", long(CHAPTERS), indirect=True)
 

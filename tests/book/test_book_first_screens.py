@@ -45,6 +45,17 @@ def test_the_front_page_asks_answers_and_breaks_in_the_first_screen(visit, editi
 
 
 @EDITIONS
+def test_the_front_page_has_its_title_s_size_before_the_rest_of_it_has_come(visit, html, edition):
+    """A connection may bring what is below the figure much later: nothing that is read already moves then."""
+    page = visit(f"{edition}book/index", PHONE)
+    places = [page.locator(one).bounding_box() for one in ("h1", ".lead")]
+    first, figure, _ = (html / f"{edition}book/index.html").read_text("utf-8").partition('data-figure="guess_first">')
+    page.route("**/index.html", lambda route: route.fulfill(body=first + figure, content_type="text/html"))
+    page.reload()
+    assert [page.locator(one).bounding_box() for one in ("h1", ".lead")] == places
+
+
+@EDITIONS
 def test_the_live_page_asks_in_the_first_screen(visit, edition):
     page = visit(f"{edition}book/live", LAPTOP)
     places = ".minimind-figure >> nth=0 >> .ml-bar:visible"

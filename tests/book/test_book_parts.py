@@ -113,6 +113,10 @@ def test_letters_are_named_only_where_they_stand_for_something():
     assert symbols.attribute(rope, "m - n") == ' data-sym="m-n"' and symbols.attribute(norms, "m - n") == ""
     assert symbols.attribute("chapters/deeper/D04_rope_rotation", "m - n") == ' data-sym="m-n"', "as in its lesson"
     assert symbols.attribute(rope, "q + k") == ""
+    deeper = [
+        symbols.attribute(f"chapters/deeper/{name}", "m") for name in ("D04_rope_rotation", "D09_mixture_of_experts")
+    ]
+    assert deeper == [' data-sym="m"', ""], "as in its lesson; in the ninth it is a number of experts"
     formula = "<math><mi>q</mi><mo>+</mo><mi>x</mi></math>"
     assert symbols.mark_formula(rope, formula) == '<math><mi data-sym="q">q</mi><mo>+</mo><mi>x</mi></math>'
     assert symbols.mark_formula(norms, formula) == formula

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from browser import FIGURE, ORIGIN, Watch, open_figures, serve, settle, static_page
+from browser import FIGURE, ORIGIN, Watch, open_figures, serve, settle, show, static_page
 from figure_examples import state_in
+from kept import address_in, handed_over, open_menu
 
 from minimind_edu import world
 from minimind_edu.figures import MiniMindLive
@@ -603,7 +604,7 @@ def opened(browser):
     """A page of its own, whose address is followed again and again."""
     context = browser.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
     page = context.new_page()
-    serve(page, static_page(MiniMindLive(in_url=True)))
+    serve(page, static_page(MiniMindLive(in_url=True), keeps=True))
     yield page
     context.close()
 
@@ -650,6 +651,29 @@ def test_an_address_that_is_pasted_opens_its_part_and_the_next_story_drops_it(vi
     assert visit.inner_text(".st-open .st-title") == "Block 2, head 3"
     press(visit, "ask")
     assert "part=" not in visit.url
+
+
+@pytest.mark.parametrize("part", ["head-2-3", "ffn-4", "final", ""])
+def test_what_a_reader_keeps_leads_back_to_the_story_and_its_open_part(opened, part):
+    address = f"{ORIGIN}/#story=Mia_is_in_the_hall.{part and f'&part={part}'}"
+    opened.goto("about:blank")
+    opened.goto(address)
+    opened.wait_for_selector(f'{FIGURE}[data-state="alive"]')
+    settle(opened)
+    keeper = opened.locator(".mm-keep")
+    open_menu(keeper)
+    _, svg = handed_over(opened, keeper, "SVG")
+    assert address_in(svg) == address
+    keeper.get_by_role("button", name="Link").wait_for()
+
+
+def test_the_compact_one_leads_to_the_page_of_its_story(page):
+    show(page, static_page(MiniMindLive(compact=True, story="Mia is in the hall.", page="live.html"), keeps=True))
+    page.wait_for_selector(f'{FIGURE}[data-state="alive"]')
+    settle(page)
+    keeper = page.locator(".mm-keep")
+    open_menu(keeper)
+    assert address_in(handed_over(page, keeper, "SVG")[1]) == f"{ORIGIN}/live.html#story=Mia_is_in_the_hall."
 
 
 def test_every_chapter_is_reached_from_the_page(page):

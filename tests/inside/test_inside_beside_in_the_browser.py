@@ -6,11 +6,10 @@ import pytest
 import torch
 from accessible import axe_problems
 from axe_playwright_python.sync_playwright import Axe
-from browser import Watch
 from own_models import own_folder, own_model
+from own_pages import TEXTS, settled, windows, write
 from web_engines import Firefox, WebKit, start
 
-from minimind_edu import __main__ as program
 from minimind_edu import save_checkpoint, world
 from minimind_edu.trained.living import living_model
 from minimind_edu.trained.living.heads import attention_weights
@@ -21,12 +20,6 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 TEXT = f"{TOLD} {QUESTION}"
 ANSWERED = 40  # tokens
-
-
-def write(folder, *arguments):
-    target = folder / "page.html"
-    program.main(["open", *map(str, arguments), "-o", str(target)])
-    return target
 
 
 @pytest.fixture(scope="module")
@@ -53,31 +46,8 @@ def tuned(tmp_path_factory):
 
 @pytest.fixture
 def visit(browser):
-    """Opens a page from a file, in a window of its own without a network, and waits until it has compared itself."""
-    contexts = []
-
-    def opened(file, width=1280, theme="light"):
-        size = {"width": width, "height": 740 if width < 500 else 900}
-        context = browser.new_context(viewport=size, color_scheme=theme, offline=True)
-        contexts.append(context)
-        page = context.new_page()
-        page.watch = Watch(page)
-        page.goto(file.as_uri())
-        checked = page.locator(".in-check", has_text=re.compile("Checked|differs|已核对|不一致"))
-        checked.nth(1).wait_for()
-        settled(page)
-        return page
-
-    yield opened
-    for one in contexts:
-        assert one.pages[0].watch.problems == []
-        requests = one.pages[0].watch.requests
-        assert [url for url in requests if not url.startswith(("file:", "blob:", "data:"))] == []
-        one.close()
-
-
-def settled(page):
-    page.locator('main[data-busy="false"]').wait_for(timeout=60_000)
+    with windows(browser) as opened:
+        yield opened
 
 
 def answer(page):
@@ -245,13 +215,6 @@ def test_it_fits_and_can_be_used_by_everybody(visit, twins, tuned, width, theme)
 
 # What stays Latin on the Chinese page: names, units, and the words of the model's own world.
 LATIN = {"MiniMind", "token", "logits", "PyTorch", "QK", "norm", "top", "k", "p", "s", "A", "B", "twin"}
-TEXTS = """() => {
-    const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
-    const found = [...document.querySelectorAll("[aria-label]")].map((one) => one.getAttribute("aria-label"));
-    found.push(...[...document.querySelectorAll("[title]")].map((one) => one.title));
-    while (walker.nextNode()) found.push(walker.currentNode.data);
-    return found;
-}"""
 
 
 @pytest.mark.parametrize("width", [1280, 360])

@@ -1,6 +1,7 @@
 """What a reader does with two models, without the page: a runner that answers by itself says what each writes."""
 
 import pytest
+from own_pages import READER, do
 
 OPEN = """async () => {
     const { createPair } = await import("/inside/beside/session.js");
@@ -22,12 +23,6 @@ OPEN = """async () => {
             return looks[what](place);
         },
     };
-    const bytes = (id) => new TextEncoder().encode(String.fromCharCode(96 + id));
-    const encode = (text) => [...text].map((one) => {
-        if (one < "a" || one > "z") throw new Error(`${one} is no letter`);
-        return one.charCodeAt(0) - 96;
-    });
-    const reader = { encode, bytesOf: bytes, isSpecial: () => false, joins: "" };
     const models = [{ ends: [26] }, { ends: [25] }];
     const data = { text: "abc", prefix: [0], most: 12, chat: null, beyond: 0.06, models };
     globalThis.make = (changed) => {
@@ -42,13 +37,10 @@ OPEN = """async () => {
 
 @pytest.fixture
 def session(node):
+    node.evaluate(READER)
     node.evaluate(OPEN)
     node.evaluate("() => make({})")
     return node
-
-
-def do(node, steps):
-    return node.evaluate(f"async () => {{ {steps} ; return seen(); }}")
 
 
 def write(one, other, text="abc"):
@@ -173,3 +165,34 @@ def test_heads_are_summed_up_to_the_chosen_token_of_the_row(session):
 def test_a_failure_ends_the_writing(session):
     do(session, "session.isBusy = true; session.hear({ did: 'fail', message: 'no memory' });")
     assert session.evaluate("() => [session.failure, session.isBusy]") == ["no memory", False]
+
+
+def test_an_address_brings_back_the_answers_and_the_token_and_later_ones_are_written_as_ever(session):
+    chosen = (
+        "{ ids: [0, 1, 2], answers: [[4, 26], [4, 5, 7]], row: 1, selected: 4, zoom: null, seed: 3, isChat: false }"
+    )
+    found = do(session, f"await session.restore({chosen})")
+    assert (found["prompt"], found["answers"]) == ([0, 1, 2], [[4, 26], [4, 5, 7]])
+    assert (found["read"], found["at"], found["parts"]) == ([5, 6], [1, 4], 1)
+    assert (found["ended"], found["isBusy"]) == (["end", None], False), "the second was stopped on its way"
+    assert session.evaluate("() => [session.typed, session.seed]") == ["ab", 3]
+    found = do(session, write([4, 26], [5, 25], "ab"))
+    assert (found["answers"], found["at"][0]) == ([[4, 26], [5, 25]], 0)
+
+
+def test_an_address_without_answers_is_read_by_one_row(session):
+    found = do(session, "await session.restore({ ids: [0, 1], answers: [[], []], row: 0, selected: 0, seed: 1 })")
+    assert (found["read"], found["ended"], found["at"]) == ([2, 0], [None, None], [0, 0])
+
+
+def test_another_text_overtakes_what_an_address_brings_back(session):
+    steps = """
+        let go;
+        held = new Promise((resolve) => (go = resolve));
+        const first = session.restore({ ids: [0, 1, 2], answers: [[4], [5]], row: 1, selected: 3, seed: 1 });
+        const second = session.type("c");
+        held = null;
+        go();
+        await Promise.all([first, second]);"""
+    found = do(session, steps)
+    assert (found["prompt"], found["answers"], found["at"]) == ([0, 3], [[], []], [0, 1])

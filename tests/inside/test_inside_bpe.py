@@ -98,7 +98,7 @@ def test_ids_are_those_of_the_library(node, tmp_path, kind):
 
 BOTH_WAYS = """async ([content, around, texts, lists]) => {
     const { createBpe } = await import("/inside/bpe.js");
-    const { idsOf } = await import("/inside/session.js");
+    const { idsOf } = await import("/inside/field.js");
     const bpe = createBpe(content);
     return [texts.map((text) => idsOf(around, bpe, text)), lists.map(bpe.decode)];
 }"""

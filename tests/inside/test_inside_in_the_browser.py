@@ -12,6 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from book_builder import wait_until
 from browser import Watch, press_when
 from own_models import logits_of, own_folder, own_model, trained_folder
+from own_pages import TEXTS, assert_quiet, settled, windows, write
 from tokenizer_builders import PATTERNS, random_tokenizer, train_tokens
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 from tokenizers.processors import TemplateProcessing
@@ -30,12 +31,6 @@ TEXT = "我爱编程，the model reads what it wrote\n\tone token at a time 👨
 EVIL = "<img src=x onerror=document.title='bad'></script><b>"
 
 
-def write(folder, *arguments):
-    target = folder / "page.html"
-    program.main(["open", *map(str, arguments), "-o", str(target)])
-    return target
-
-
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
     """The folder of a model, its page in float32, the model, its tokenizer."""
@@ -51,27 +46,8 @@ def living(tmp_path_factory):
 
 @pytest.fixture
 def visit(browser):
-    """Opens a page from a file, in a window of its own without a network, and waits until it has compared itself."""
-    contexts = []
-
-    def opened(file, width=1280, theme="light"):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, offline=True)
-        contexts.append(context)
-        page = context.new_page()
-        page.watch = Watch(page)
-        page.goto(file.as_uri())
-        page.locator(".in-check", has_text=re.compile("Checked|differs|已核对|不一致")).wait_for()
-        settled(page)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-
-
-def settled(page):
-    """Until the text of the field is read, what was asked of it is answered, and what is shown is about it."""
-    page.locator('main[data-busy="false"]').wait_for(timeout=60_000)
+    with windows(browser) as opened:
+        yield opened
 
 
 def bars(page):
@@ -93,14 +69,9 @@ def percent(p):
 
 def be_greedy(page):
     """From now on the page writes the likeliest token, as `generate` does."""
-    page.locator(".in-write summary").click()
+    page.locator(".in-write .mm-more summary").click()
     page.get_by_role("slider", name="temperature").fill("0")
     page.get_by_text("How a token is drawn: always the likeliest").wait_for()
-
-
-def assert_quiet(page):
-    assert page.watch.problems == []
-    assert [url for url in page.watch.requests if not url.startswith(("file:", "blob:", "data:"))] == []
 
 
 def test_a_trained_model_of_bytes_writes_words(tmp_path, visit):
@@ -626,7 +597,7 @@ def test_every_view_leads_to_its_chapter_and_the_page_to_the_book(visit, living,
     links = book.links("en")
     assert page.get_attribute(".in-home", "href") == links["book"]
     assert page.inner_text(".in-foot").count("the book MiniMind from the inside") == 1
-    page.locator(".in-write summary").click()
+    page.locator(".in-write .mm-more summary").click()
     page.locator(".in-feed").first.click()
     seen = set(page.eval_on_selector_all("a.in-door:visible", "all => all.map((one) => one.getAttribute('href'))"))
     page.locator(".in-name").first.click()
@@ -828,12 +799,6 @@ def test_it_fits_and_can_be_used_by_everybody(visit, own, living, width, theme):
 
 # What stays Latin on the Chinese page: names, units, and the words of the model's own world.
 LATIN = {"MiniMind", "token", "logit", "logits", "PyTorch", "QK", "norm", "KV", "KiB", "MiB", "top", "k", "p", "s"}
-TEXTS = """() => {
-    const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
-    const found = [...document.querySelectorAll("[aria-label]")].map((one) => one.getAttribute("aria-label"));
-    while (walker.nextNode()) found.push(walker.currentNode.data);
-    return found;
-}"""
 
 
 @pytest.mark.parametrize("width", [1280, 360])

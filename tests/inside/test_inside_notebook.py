@@ -5,11 +5,13 @@ import json
 
 import pytest
 from browser import Watch, serve
+from kept import handed_over, open_menu, pixels_of, words_in
 from own_models import logits_of, own_folder, own_model
 from tokenizer_builders import train_tokens
 from transformers import AutoTokenizer
 
 from minimind_edu import figures
+from minimind_edu.web import host
 
 TEXT = "我爱编程，the model reads"
 # What anywidget gives to a module: traits, and messages with bytes, which a kernel answers.
@@ -52,8 +54,8 @@ def shown(browser):
 
         def ask(message):
             answers = []
-            asked.append(message["do"] if message["do"] != "look" else message["what"])
-            inside.send = lambda content, buffers: answers.append(
+            asked.append(message.get("what") or message.get("do") or message["ask"])
+            inside.send = lambda content, buffers=(): answers.append(
                 [content, [base64.b64encode(b).decode() for b in buffers]]
             )
             inside._handle_custom_msg(json.loads(json.dumps(message)), [])
@@ -87,7 +89,7 @@ def test_the_views_are_those_of_the_page(shown, tmp_path):
     ids = train_tokens().encode(TEXT).ids
     assert page.locator(".in-line button").count() == len(ids)
     expected = logits_of(model, ids)[-1].argmax().item()
-    page.locator(".in-write summary").click()
+    page.locator(".in-write .mm-more summary").click()
     page.get_by_role("slider", name="temperature").fill("0")  # always the likeliest
     page.get_by_role("button", name="Next token").click()
     settled(page)
@@ -109,6 +111,37 @@ def test_the_views_are_those_of_the_page(shown, tmp_path):
     assert page.evaluate(COLORED), "the maps have the color of what is read"
     page.evaluate("end()")
     assert page.evaluate("heard.length") == 0 and asked[-1] == "close"
+
+
+def test_each_part_can_be_kept_and_has_no_address(shown):
+    """The kernel sends what draws pictures, once and only when somebody asks for it."""
+    page, asked = shown(figures.Inside(own_model(), text="4 5 60"))
+    page.get_by_role("button", name="block 1, head 3").click()
+    settled(page)
+    assert host.KEEP not in asked
+    names = {
+        ".in-tokens": "text",
+        ".in-left > section >> nth=0": "next",
+        ".in-who": "who",
+        ".in-blocks": "heads",
+        ".st-open": "part",
+    }
+    keepers = page.locator(".mm-keep")
+    assert keepers.count() == len(names)
+    for part, name in names.items():
+        root = page.locator(part)
+        keeper = root.locator("> .mm-keep")
+        open_menu(keeper)
+        assert keeper.locator("button").all_text_contents() == ["SVG", "PNG"]
+        files = dict(handed_over(page, keeper, kind) for kind in ("SVG", "PNG"))
+        assert list(files) == [f"minimind-inside-{name}.svg", f"minimind-inside-{name}.png"]
+        svg, png = files.values()
+        first = root.locator(".in-token, .st-title").first.inner_text()
+        assert first and first in words_in(svg)
+        assert len(pixels_of(png).getcolors(1 << 20)) > 50
+        page.keyboard.press("Escape")
+    assert asked.count(host.KEEP) == 1
+    assert page.watch.problems == []
 
 
 def said(inside):

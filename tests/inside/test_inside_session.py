@@ -1,6 +1,7 @@
 """What a reader does on the page of a model, without the page: a runner that answers by itself notes what is asked."""
 
 import pytest
+from own_pages import READER, do
 
 OPEN = """async () => {
     const { createSession } = await import("/inside/session.js");
@@ -10,12 +11,6 @@ OPEN = """async () => {
         read: (ids, silenced, known) => asked.push(["read", ids, [...silenced], known]),
         look: async (what, place) => (asked.push([what, place]), answers[what]),
     };
-    const bytes = (id) => new TextEncoder().encode(String.fromCharCode(96 + id));
-    const encode = (text) => [...text].map((one) => {
-        if (one < "a" || one > "z") throw new Error(`${one} is no letter`);
-        return one.charCodeAt(0) - 96;
-    });
-    const reader = { encode, bytesOf: bytes, isSpecial: () => false, joins: "" };
     const data = { text: "abc", prefix: [0], ends: [26], most: 8, chat: null,
         config: { num_hidden_layers: 2, num_attention_heads: 2 } };
     globalThis.make = (changed) => {
@@ -37,14 +32,10 @@ OPEN = """async () => {
 
 @pytest.fixture
 def session(node):
+    node.evaluate(READER)
     node.evaluate(OPEN)
     node.evaluate("() => make({})")
     return node
-
-
-def do(node, steps):
-    """Runs the steps, each after what was read of the one before is told, and gives what is there then."""
-    return node.evaluate(f"async () => {{ {steps} ; return seen(); }}")
 
 
 def test_a_text_is_typed_continued_taken_back(session):

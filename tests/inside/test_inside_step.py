@@ -1,5 +1,7 @@
 """The model by step.wasm is the model in plain JavaScript: logits, traces, caches, silence, and who takes its place."""
 
+from itertools import product
+
 import pytest
 import torch
 from own_models import EVERY, MODELS, encoded, load, load_page, logits_of, own_model
@@ -233,14 +235,20 @@ def test_what_neither_reads_is_refused_and_so_is_a_token_too_many(node, tmp_path
 
 @pytest.mark.parametrize("bits", [8, 4])
 def test_what_a_page_allows_its_rounding_holds_for_many_blocks_and_is_not_loose(node, tmp_path, bits):
-    """Of the largest logit, as a page compares: a page of eight blocks once called itself wrong."""
-    for layers in (1, 4, 12):
-        model = own_model("minimind2", num_hidden_layers=layers, hidden_size=64, intermediate_size=128, head_dim=16)
+    """Of the largest logit, as a page compares: a page of eight blocks once called itself wrong.
+
+    Of as many tokens as MiniMind has: of 61 at random, the largest logit may be a small one. The draws are those of
+    forty that are farthest off, 0.88 of the limit with one block and 0.39 with twelve.
+    """
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "head_dim": 16, "vocab_size": 6400}
+    for layers, seed in product((1, 4, 12), (7, 12, 21, 22)):
+        model = own_model("minimind2", num_hidden_layers=layers, **sizes)
+        generator = torch.Generator().manual_seed(seed)
         for parameter in model.parameters():
             if parameter.ndim == 2:
-                torch.nn.init.normal_(parameter, 0, parameter.shape[1] ** -0.5)
+                torch.nn.init.normal_(parameter, 0, parameter.shape[1] ** -0.5, generator=generator)
         expected = logits_of(load(node, model, tmp_path, bits=bits), IDS)[-1].topk(5)
         found = node.evaluate("(ids) => createReading(model).beside(ids)", IDS)
         far = (torch.tensor(found)[expected.indices] - expected.values).abs().max() / expected.values[0]
         limit = node.call("inside/opening", "roundingOf", [{"bits": bits, "config": {"num_hidden_layers": layers}}])
-        assert limit / 50 < far < limit
+        assert limit / 50 < far < limit, (layers, seed)

@@ -8,7 +8,7 @@ import threading
 import pytest
 from accessible import axe_problems
 from axe_playwright_python.sync_playwright import Axe
-from browser import Watch
+from own_pages import settled, windows
 from web_engines import Firefox, WebKit, start
 
 from minimind_edu.inside.verse import write_verse_page
@@ -31,30 +31,12 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def visit(browser, files):
-    """Opens the page in a window of its own without a network, and waits until it has compared itself."""
-    contexts = []
+    with windows(browser) as opened:
 
-    def opened(address="", language="en", width=1280, theme="light", motion="reduce"):
-        size = {"width": width, "height": 740 if width < 500 else 900}
-        context = browser.new_context(viewport=size, color_scheme=theme, offline=True, reduced_motion=motion)
-        contexts.append(context)
-        page = context.new_page()
-        page.watch = Watch(page)
-        page.goto((files / f"{language}.html").as_uri() + address)
-        page.locator(".in-check", has_text=re.compile("Checked|differs|已核对|不一致")).wait_for()
-        settled(page)
-        return page
+        def visited(address="", language="en", width=1280, theme="light", motion="reduce"):
+            return opened(files / f"{language}.html", width, theme, address, reduced_motion=motion)
 
-    yield opened
-    for one in contexts:
-        assert one.pages[0].watch.problems == []
-        requests = one.pages[0].watch.requests
-        assert [url for url in requests if not url.startswith(("file:", "blob:", "data:"))] == []
-        one.close()
-
-
-def settled(page):
-    page.locator('main[data-busy="false"]').wait_for()
+        yield visited
 
 
 def begin(page, text):

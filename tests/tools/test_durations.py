@@ -63,7 +63,9 @@ def test_a_run_stores_what_its_files_take(tmp_path):
     run += "durations.FILE.write_text('{}')\nsys.exit(pytest.main(sys.argv[1:]))"
     files = ["tests/tools/test_parted.py", "tests/tools/test_printed.py"]
     command = [sys.executable, "-c", run, "-n", "2", "-q", "--store-durations", *files]
+    before = durations.FILE.stat().st_mtime_ns
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "durations.json").read_text(encoding="utf-8"))
     assert set(found) == set(files) and all(0 <= seconds < 60 for seconds in found.values())
+    assert durations.FILE.stat().st_mtime_ns == before  # no worker stores its part

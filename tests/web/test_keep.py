@@ -5,17 +5,16 @@ import json
 import xml.etree.ElementTree as ET
 from base64 import b64decode, b64encode
 
-import numpy as np
 import pytest
 from browser import ALIVE, Watch, serve, settle, show, static_page
 from figure_examples import Probe, example
-from PIL import Image, ImageFilter
+from kept import SVG, far_apart, halved, pixels_of
+from PIL import Image
 
 from minimind_edu.figures import Figure, figure_names, keep_script, module_source
 from minimind_edu.web import host
 from minimind_edu.web.keep import message as keep_message
 
-SVG = "{http://www.w3.org/2000/svg}"
 PICTURES = pytest.mark.parametrize("name", [name for name in figure_names() if name != "quiz"])
 # Nothing but the figure, at a whole pixel, with square corners: what lies around it is no part of the picture.
 ALONE = """h1, .mm-keep { display: none } body, .minimind-figure { margin: 0 !important }
@@ -54,17 +53,14 @@ def opened(page, figure, width=944, **options):
 def drawn(page, source="", strip=""):
     """The picture as XML and as pixels; strip: a pattern of what the pixels are drawn without."""
     svg, png = page.evaluate(DRAWN, [source, strip])
-    return ET.fromstring(svg), Image.open(io.BytesIO(b64decode(png.partition(",")[2]))).convert("RGB")
+    return ET.fromstring(svg), pixels_of(b64decode(png.partition(",")[2]))
 
 
-def far_apart(page, image):
-    """Of the pixels of a picture, the share that differs from the page's; letters may be a pixel elsewhere."""
-    shot = page.locator(".mm-fig").screenshot(animations="disabled")
-    there = Image.open(io.BytesIO(shot)).convert("RGB")
-    here = image.resize((image.width // 2, image.height // 2), Image.Resampling.BOX)
-    size = (min(here.width, there.width), min(here.height, there.height))
-    pixels = [np.asarray(one.crop((0, 0, *size)).filter(ImageFilter.BoxBlur(3)), dtype=float) for one in (here, there)]
-    return float((np.abs(pixels[0] - pixels[1]).max(-1) > 24).mean()), (here.size, there.size)
+def far_from_page(page, image):
+    """Of the pixels of a picture, the share that differs from the page's; and the sizes of both."""
+    there = pixels_of(page.locator(".mm-fig").screenshot(animations="disabled"))
+    here = halved(image)
+    return far_apart(here, there), (here.size, there.size)
 
 
 def assert_kept(page, least=0.015):
@@ -84,7 +80,7 @@ def assert_kept(page, least=0.015):
     words = "".join(text for one in picture.iter(f"{SVG}text") for text in one.itertext())
     missing = [word for word in page.evaluate(WORDS) if word not in words]
     assert missing == []
-    share, (here, there) = far_apart(page, image)
+    share, (here, there) = far_from_page(page, image)
     assert here[0] == there[0] and there[1] - 60 < here[1] <= there[1] + 1
     assert share < least, share
 
@@ -114,7 +110,7 @@ def test_a_font_that_the_page_brings_is_in_the_picture(page):
     [style] = picture.iter(f"{SVG}style")
     assert font in style.text
     _, without = drawn(page, strip="<style>.*</style>")
-    assert far_apart(page, image)[0] < 0.004 < far_apart(page, without)[0]
+    assert far_from_page(page, image)[0] < 0.004 < far_from_page(page, without)[0]
 
 
 def test_it_is_the_state_that_is_shown_not_the_first(page):

@@ -8,28 +8,27 @@
 //   chat=…            the question, of a chat; without it there is none
 
 import { partNamed } from "../web/stage/parts.js";
+import { addressWith, listed, numbersIn, drawFieldOf, settingsIn } from "./hash.js";
 import { TEMPERATURE } from "./session.js";
 
 const AT_FIRST = { temperature: TEMPERATURE, topK: 0, topP: 1 };
-const list = (items, between) => [...items].join(between);
 
 /** @type {(session: any) => string} */
 export function addressOf(session) {
-  const { ids, selected, written, silenced, zoom, target, isAgainst, settings, pinned, isChat, typed } = session;
+  const { ids, selected, written, silenced, zoom, target, isAgainst, settings, pinned } = session;
   const fields = {
-    ids: list(ids, "."),
-    by: list(written, "."),
+    ids: listed(ids),
+    by: listed(written),
     at: selected === ids.length - 1 ? "" : `${selected}`,
-    silent: list(silenced, "_"),
-    open: zoom ? list(Object.values(zoom), ".") : "",
+    silent: listed(silenced, "_"),
+    open: zoom ? listed(Object.values(zoom)) : "",
     who: target === null ? "" : `${target}`,
     rather: isAgainst ? "1" : "",
-    draw: `${Object.values(settings)}` === `${Object.values(AT_FIRST)}` ? "" : list(Object.values(settings), "_"),
-    pin: pinned ? list(pinned.ids, ".") : "",
-    without: pinned ? list(pinned.silenced, "_") : "",
+    draw: drawFieldOf(settings, AT_FIRST),
+    pin: pinned ? listed(pinned.ids) : "",
+    without: pinned ? listed(pinned.silenced, "_") : "",
   };
-  const entries = Object.entries(fields).filter(([, value]) => value);
-  return `${new URLSearchParams([...entries, ...(isChat ? [["chat", typed]] : [])])}`;
+  return addressWith(fields, session);
 }
 
 /**
@@ -39,10 +38,7 @@ export function addressOf(session) {
 export function readAddress(hash, data) {
   const { num_hidden_layers: L, num_attention_heads: H, vocab_size: V } = data.config;
   const fields = new URLSearchParams(hash);
-  const numbers = (name, below) => {
-    const all = (fields.get(name) || "").split(".").filter(Boolean).map(Number);
-    return all.filter((number) => Number.isInteger(number) && number >= 0 && number < below);
-  };
+  const numbers = (name, below) => numbersIn(fields.get(name), below);
   const textIn = (name) => numbers(name, V).slice(0, data.most - 1);
   const silentIn = (name) => {
     const keys = (fields.get(name) || "").split("_").map((key) => key.split("."));
@@ -54,8 +50,6 @@ export function readAddress(hash, data) {
   if (!ids.length) return null;
 
   const opened = (fields.get("open") || "").split(".").filter(Boolean);
-  const [temperature, topK, topP] = (fields.get("draw") || list(Object.values(AT_FIRST), "_")).split("_").map(Number);
-  const isDrawn = temperature >= 0 && temperature <= 2 && topK >= 0 && topK <= 50 && topP > 0 && topP <= 1;
   const pinned = textIn("pin");
   const isChat = Boolean(data.chat) && fields.has("chat");
   return {
@@ -66,7 +60,7 @@ export function readAddress(hash, data) {
     zoom: partNamed(opened, { head: [L, H], feed: [L], block: [L] }, 0),
     target: numbers("who", V)[0] ?? null,
     isAgainst: fields.has("rather"),
-    settings: isDrawn ? { temperature, topK: Math.round(topK), topP } : AT_FIRST,
+    settings: settingsIn(fields.get("draw"), AT_FIRST),
     pin: pinned.length ? { ids: pinned, silenced: silentIn("without") } : null,
     isChat,
     typed: isChat ? fields.get("chat") : undefined,

@@ -200,7 +200,8 @@ export function createBlocks(words, session, chip, data, look, door) {
   }
   const paintWith = (found) => ((colors = found), draw());
   const rowOf = ({ layer }) => blocks[layer].root;
-  /** Those out of sight, too: who prints the page sees all of it. */
+  /** Those out of sight, too: who prints the page, or keeps a picture, sees all of it. */
   const drawAll = () => colors && session.told.length && every.forEach((head) => head.drawMap(colors.rgb, true));
+  root.addEventListener("mm-picture", drawAll);
   return { root, draw, drawAll, paintWith, rowOf };
 }

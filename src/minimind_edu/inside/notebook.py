@@ -12,7 +12,7 @@ from minimind_edu.inside.page import MOST_TOKENS, check_runs, facts_of
 from minimind_edu.inside.tokenizer import PageTokenizer, find_tokenizer, read_tokenizer
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.notebook import language, outputs_are_stored
-from minimind_edu.web import book
+from minimind_edu.web import book, host, keep
 from minimind_edu.web.base import own_stylesheet, shared_stylesheet
 from minimind_edu.web.join import join
 
@@ -61,6 +61,9 @@ class Inside(anywidget.AnyWidget):
         self.on_msg(self._hear)
 
     def _hear(self, _: Any, message: dict[str, Any], buffers: Any) -> None:
+        if message == {"ask": host.KEEP}:
+            self.send({"asked": host.KEEP, "value": keep.message()})
+            return
         view = message.pop("view")
         if message["do"] == "close":
             self._kernels.pop(view, None)

@@ -1,53 +1,18 @@
 // The page of a reader's own model: a text, what comes next, and all parts of the model at any token. The model runs in
 // a worker; what it is asked and what it answers is all that the page knows of it.
 
-import { h, announcement, keeperOf, wordsOf } from "../web/kit/kit.js";
+import { h, announcement, wordsOf } from "../web/kit/kit.js";
 import { leadTo } from "../web/stage/opened.js";
 import { addressOf, readAddress } from "./address.js";
 import { doorsOf } from "./door.js";
+import { followAddress, hereAs } from "./following.js";
+import { keepOfPage } from "./kept.js";
 import { bytesIn, weightsInPage } from "./opening.js";
 import { createRunner } from "./runner.js";
 import { checked, textFor } from "./start.js";
 import { createTheme } from "./theme.js";
 import { createViews } from "./views.js";
 import { insideWords } from "./words.js";
-
-const ADDRESSED = 500; // milliseconds after a change until the address tells it: browsers allow few changes
-
-/**
- * Let the address tell what is chosen, and choose what it tells. start(text) begins with what it tells, or else with a
- * text, and gives whether it told something; draw() is called after each drawing.
- */
-function followAddress(session, data) {
-  let [timer, written] = [0, ""];
-  const write = () => {
-    const address = session.isUnsettled || session.isPlaying ? written : addressOf(session);
-    if (address === written) return;
-    written = address;
-    try {
-      history.replaceState(null, "", `#${address}`);
-    } catch {
-      // a browser that lets no file change its address
-    }
-  };
-  const read = () => {
-    const found = readAddress(location.hash.slice(1), data);
-    if (found) session.restore(found);
-    return Boolean(found);
-  };
-  const start = (text) => {
-    const isTold = read();
-    if (!isTold) session.type(text);
-    written = addressOf(session);
-    addEventListener("hashchange", read);
-    return isTold;
-  };
-  const draw = () => {
-    clearTimeout(timer);
-    if (written) timer = setTimeout(write, ADDRESSED);
-  };
-  return { start, draw };
-}
 
 /** Of page.py's PARTS: what is opened, or where it stands. */
 const AIMS = {
@@ -81,12 +46,17 @@ async function startPage() {
   const runnerOf = (hear) => createRunner(document.getElementById("worker").textContent, hear);
   const assumed = data.assumed && h("p", {}, words.assumed(data.assumed));
   const address = h("p", {}, location.hostname === "127.0.0.1" ? words.addressServed : words.address);
-  const views = createViews(main, data, words, runnerOf, check, assumed, rounding, address);
+  const keep = { given: keepOfPage, addressOf: (session) => hereAs(addressOf(session)) };
+  const views = createViews(main, data, words, runnerOf, keep, check, assumed, rounding, address);
   const { session, reader, runner, problem, state } = views;
-  const followed = followAddress(session, data);
+  const isSettled = () => !session.isUnsettled && !session.isPlaying;
+  const followed = followAddress(
+    session,
+    () => addressOf(session),
+    (hash) => readAddress(hash, data),
+    isSettled,
+  );
   views.follow(followed);
-  const here = () => new URL(`#${addressOf(session)}`, location.href).href;
-  views.opened.append(keeperOf(async () => window.minimindFigures.keep(), views.opened, here));
   const theme = createTheme(words, views.paint);
   main.querySelector(".in-bar-top").append(theme.root);
   theme.show();

@@ -58,12 +58,10 @@ class Code(NamedTuple):
     worker: Path  # the same of the model's thread
     styles: str  # the folder of `base.own_stylesheet`
     titles: Mapping[str, str]  # in each language; `{}` is the model's name
-    keeps: bool = False  # whether a reader can keep pictures of it
 
 
-VIEWS = Code(
-    _FOLDER / "page.js", _FOLDER / "worker.js", "inside", {"en": "Inside {}", "zh": "内部：{}"}, keeps=True
-)  # of any model
+# of any model
+VIEWS = Code(_FOLDER / "page.js", _FOLDER / "worker.js", "inside", {"en": "Inside {}", "zh": "内部：{}"})
 STEP = _FOLDER / "step.wasm"  # written by tools/step_wasm.py
 # What the page's tokenizer is compared with, besides the text: what tokenizers get wrong.
 CASES = (
@@ -268,7 +266,7 @@ def page_html(code: Code, data: dict[str, Any], weights: Sequence[Path], languag
     tag, unable = _WORDS[language]
     title = code.titles[language].format(data["name"])
     script = f'(() => {{\n"use strict";\n{_body(code.page, language)}}})();'
-    scripts = [keep_script(), script] if code.keeps else [script]
+    scripts = [keep_script(with_fonts=False), script]
     font = _base64((FONTS / "sans.woff2").read_bytes())  # 22 kB, so that it looks as the book does
     faces = f'@font-face {{ font-family: "Book Sans"; src: url(data:font/woff2;base64,{font}); font-weight: 400 700; }}'
     styles = f"{faces}\n{shared_stylesheet()}{own_stylesheet(code.styles)}"

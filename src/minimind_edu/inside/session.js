@@ -2,9 +2,8 @@
 // tests/inside/test_inside_session.py tries it with a runner that answers by itself.
 
 import { createEditing } from "../web/stage/session.js";
+import { framedIn, idsOfTyped } from "./field.js";
 import { textOf } from "./tokens.js";
-
-export const MOST_TYPED = 4000; // characters: more tokens than a page reads, and few enough to cut at every key
 
 export const TEMPERATURE = 0.7; // at first: at 0, models that have learned little go in circles
 export const PLAYED = 40; // tokens that are written before somebody is asked
@@ -22,9 +21,6 @@ export function loopAt(ids, from = 0) {
   }
   return null;
 }
-
-/** The tokens of a text, with those that the tokenizer puts around every one. */
-export const idsOf = ({ prefix, suffix = [] }, reader, text) => [...prefix, ...reader.encode(text), ...suffix];
 
 /** All that can fall silent in a block. @type {(layer: number, heads: number) => string[]} */
 export const partsOf = (layer, heads) => [...Array(heads).keys(), "feed"].map((part) => `${layer}.${part}`);
@@ -85,27 +81,10 @@ export function createSession({ data, reader, runner }, changed) {
   /** The text of the field. */
   function type(text) {
     stop();
-    Object.assign(session, { typed: text, isTyping: false, complaint: null });
-    let ids;
-    try {
-      const cut = text.slice(0, MOST_TYPED);
-      ids = session.isChat ? reader.encode(data.chat.before + cut + data.chat.after) : idsOf(data, reader, cut);
-    } catch (error) {
-      session.complaint = error.message;
-      return changed();
-    }
-    if (!ids.length) return complain("empty");
-    if (ids.length >= data.most) {
-      session.complaint = { name: "long", count: ids.length };
-      ids = ids.slice(0, data.most - 1);
-    }
-    if (`${ids}` === `${session.ids}`) return changed();
+    const { ids, complaint } = idsOfTyped(data, reader, text, session.isChat);
+    Object.assign(session, { typed: text, isTyping: false, complaint });
+    if (!ids.length || `${ids}` === `${session.ids}`) return changed();
     return change(ids, { written: new Set(), typed: text });
-  }
-
-  function complain(name) {
-    session.complaint = { name };
-    changed();
   }
 
   /** What the field shows of a text that is not typed: in a chat it keeps the question. */
@@ -117,7 +96,7 @@ export function createSession({ data, reader, runner }, changed) {
   /** What the model answers in a chat, as a text; "" where there is none. */
   function answerNow() {
     if (!session.isChat || !session.ids.length) return "";
-    const question = data.chat.before + session.typed.slice(0, MOST_TYPED) + data.chat.after;
+    const question = framedIn(data.chat, session.typed);
     if (framed.question !== question) framed = { question, length: reader.encode(question).length };
     return textOf(reader, session.ids.slice(framed.length));
   }

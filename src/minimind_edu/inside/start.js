@@ -1,7 +1,7 @@
 // How the page of a reader's own models begins: with which text, and whether it reads and computes as Python does.
 
+import { idsOf } from "./field.js";
 import { comparedWithTorch } from "./opening.js";
-import { idsOf } from "./session.js";
 
 const CLEARLY = 0.9; // of the tokens that the first text takes
 

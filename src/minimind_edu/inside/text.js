@@ -2,38 +2,19 @@
 
 import { h, fill, toggle, announcement, setText } from "../web/kit/kit.js";
 import { createSampling, createWriteButtons, walkAlong } from "../web/stage/writing.js";
+import { createField } from "./field.js";
 import { readBy, weightOfByte } from "./marks.js";
-import { MOST_TYPED } from "./session.js";
 import { beginsLine, shownToken, shownTokens } from "./tokens.js";
 
-const PAUSE = 300; // milliseconds after a key
 const DARKEST = 14; // bits of surprise
 const TINT = { surprise: 80, read: 45 }; // percent of the color at most: the letters on it stay readable
 const SHORT = 13; // letters: fewer than a token has room for, even as wide as Chinese ones
 
 /** The field and the buttons. hasText: whether there is a tokenizer. */
 export function createWriting(words, session, reader, data, hasText, door) {
-  const label = hasText ? words.fieldHint : words.fieldIds;
-  const field = h("textarea", {
-    class: "in-field",
-    rows: 2,
-    maxlength: MOST_TYPED,
-    spellcheck: "false",
-    "aria-label": words.field,
-    placeholder: label,
-  });
-  let [timer, isComposing] = [null, false];
-  const typed = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => isComposing || session.type(field.value), PAUSE);
-    session.set({ isTyping: true });
-  };
-  field.addEventListener("compositionstart", () => (isComposing = true));
-  field.addEventListener("compositionend", () => ((isComposing = false), typed()));
-  field.addEventListener("input", () => isComposing || typed());
-
+  const field = createField(words, session, hasText);
   const isFull = () => !session.ids.length || session.ids.length >= data.most;
-  const onChat = (isChat) => (session.set({ isChat }), session.type(field.value));
+  const onChat = (isChat) => (session.set({ isChat }), session.type(field.text()));
   const chat = data.chat && toggle({ label: words.chat, checked: session.isChat, onChange: onChat });
   const complaint = announcement("in-complaint");
   const presses = createWriteButtons(words, session, isFull, chat);
@@ -52,8 +33,9 @@ export function createWriting(words, session, reader, data, hasText, door) {
     return found?.name ? words.complaints[found.name](found, data.most) : (found ?? "");
   }
   function draw() {
-    if (field !== document.activeElement && !session.isTyping && field.value !== session.typed)
-      field.value = session.typed;
+    field.draw();
+    drawing.draw();
+    chat?.set(session.isChat);
     complaint.set(complaintText());
     setText(drawn, words.drawing(session.settings.temperature));
     presses.draw();

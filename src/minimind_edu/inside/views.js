@@ -1,6 +1,6 @@
 // All views of a model on one page, whoever runs it: a worker, or a kernel.
 
-import { h, fill, announcement, setText } from "../web/kit/kit.js";
+import { h, fill, announcement, keepPart, setText } from "../web/kit/kit.js";
 import { colorsOf } from "../web/stage/colors.js";
 import { createBars, createWho } from "./bars.js";
 import { createBlocks } from "./blocks.js";
@@ -16,11 +16,12 @@ const WRITING = 40; // of the text and the bars,
 const FOLLOWING = 400; // and of what nobody reads as fast.
 
 /**
- * Fill an element with the views. data: what page.py wrote; runnerOf(hear): who runs the model; foot: more lines at
- * the end. Gives { session, reader, runner, problem: of the tokenizer, state: what is told at the head, follow(view):
- * draw one more, changed(), paint(): take the colors of now, opened: the frame of the part that is open }.
+ * Fill an element with the views. data: what page.py wrote; runnerOf(hear): who runs the model; keep: { given(),
+ * addressOf(session) } for kit.js, what draws pictures and where a state is found, or nowhere; foot: more lines at the
+ * end. Gives { session, reader, runner, problem: of the tokenizer, state: what is told at the head, follow(view): draw
+ * one more, changed(), paint(): take the colors of now }.
  */
-export function createViews(main, data, words, runnerOf, ...foot) {
+export function createViews(main, data, words, runnerOf, keep, ...foot) {
   const { reader, problem } = readerOf(data, words);
   const chip = chipsOf(reader, () => shownNow());
   const door = doorsOf(words, data);
@@ -98,6 +99,9 @@ export function createViews(main, data, words, runnerOf, ...foot) {
     columns,
     h("footer", { class: "in-foot" }, cache, foot, data.links && h("p", {}, words.madeWith, " ", door("inside"))),
   );
+  const kept = { text: tokens, next: bars, who, heads: blocks, part: zoom };
+  const address = keep.addressOf && (() => keep.addressOf(session));
+  for (const [name, { root }] of Object.entries(kept)) keepPart(root, `inside-${name}`, keep.given, address);
   const views = [writing, tokens, bars, who, blocks, zoom, telling];
   const paint = () => {
     colors = colorsOf(main);
@@ -111,5 +115,5 @@ export function createViews(main, data, words, runnerOf, ...foot) {
     removeEventListener("beforeprint", printed);
   };
   const follow = (view) => views.push(view);
-  return { session, reader, runner, problem, state, follow, paint, release, opened: zoom.root };
+  return { session, reader, runner, problem, state, follow, paint, release };
 }

@@ -11,6 +11,7 @@
 
 import { unpackWeights } from "../web/live/model.js";
 import { sample, softmax } from "../web/live/sampling.js";
+import { answerWith, createBreath } from "./answering.js";
 import { createInsight } from "./insight.js";
 import { farFrom, largest } from "./largest.js";
 import { createReading, TOLD } from "./reading.js";
@@ -20,14 +21,6 @@ const LATER = 3; // tokens of each block
 const PATIENCE = 120; // milliseconds between two messages while a text is read
 
 const copied = (vector) => vector.slice(); // a view would be sent with all that it is a view of
-
-/** Lets messages in that are waiting. */
-function createBreath() {
-  const channel = new MessageChannel();
-  const waiting = [];
-  channel.port1.onmessage = () => waiting.shift()();
-  return () => new Promise((resolve) => (waiting.push(resolve), channel.port2.postMessage(0)));
-}
 
 function startWorker() {
   const breathe = createBreath();
@@ -95,13 +88,7 @@ function startWorker() {
     },
   };
 
-  onmessage = async ({ data }) => {
-    try {
-      await doings[data.do](data);
-    } catch (error) {
-      postMessage({ did: "fail", key: data.key ?? null, message: String(error.message ?? error) });
-    }
-  };
+  answerWith(doings);
 }
 
 export default startWorker;

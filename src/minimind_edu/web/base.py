@@ -26,9 +26,9 @@ WEB = Path(__file__).parent
 FOLDER = WEB.parent / "figures"
 # the folders whose views of a model are those of stage/, and the styles of these views
 PARTS = {  # of a figure's styles that others have, too
-    "inside": ("stage/style", "stage/link"),
-    "inside/beside": ("stage/style", "stage/link", "../inside/style"),
-    "inside/verse": ("../inside/style",),
+    "inside": ("stage/style", "stage/link", "../inside/frame"),
+    "inside/beside": ("stage/style", "stage/link", "../inside/frame", "../inside/style"),
+    "inside/verse": ("../inside/frame",),
     "minimind_live": ("stage/style", "stage/link", "stage/road"),
     "guess_first": ("stage/link", "stage/road"),
     **dict.fromkeys(("cache_stepper", "counted_tokens", "mixture_walk", "square_to_row"), ("kit/transport",)),

@@ -17,8 +17,14 @@ def message() -> dict[str, str]:
 
 
 @cache
-def keep_script() -> str:
-    """The same as a classic script for pages, registered as modules of figures are, with the font of their figures."""
-    fonts = {"Book Sans": base64.b64encode((host.FONTS / "sans.woff2").read_bytes()).decode("ascii")}
+def keep_script(with_fonts: bool = True) -> str:
+    """The same as a classic script for pages, registered as modules of figures are.
+
+    Args:
+        with_fonts: whether it brings the font of the figures; a page that has it in its styles needs no second one.
+    """
+    fonts = {}
+    if with_fonts:
+        fonts = {"Book Sans": base64.b64encode((host.FONTS / "sans.woff2").read_bytes()).decode("ascii")}
     opened = join(CODE).rstrip().removesuffix(";")
     return host.registration(host.KEEP, f"{opened}({json.dumps(fonts)});")

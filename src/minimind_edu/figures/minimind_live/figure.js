@@ -31,7 +31,7 @@ import { createAlternatives, createLens, createStory } from "./story.js";
 import { createTabs } from "./tabs.js";
 import { createTrainView } from "./train.js";
 import { minimindLiveWords } from "./words.js";
-import { createZoom, zoomOfName } from "./zoom.js";
+import { createZoom, nameOfZoom, zoomOfName } from "./zoom.js";
 
 const HERO_BARS = 4;
 const ANSWERED = ["ask", "other", "owner", "silence", "translate", "unknown"]; // presses that ask for a word
@@ -254,7 +254,8 @@ async function renderPage({ model, el }) {
     zoom.release();
     ownTraining.release();
   };
-  const here = () => location.href.split("#")[0] + hashOfStory(session.ids, world);
+  const opened = () => (session.zoom ? `&part=${nameOfZoom(session.zoom)}` : "");
+  const here = () => `${location.href.split("#")[0]}${hashOfStory(session.ids, world)}${opened()}`;
   const address = model.get("in_url") ? here : null;
   const unmount = mount(el, root, { model, traits: [], draw: changed, boxes: [stage], parts: [{ release }], address });
   const folds = { cache: cache.root, sampling: sampling.root, training: ownTraining.root };
@@ -292,15 +293,17 @@ function renderHero({ model, el }) {
     );
   }
   const more = h("a", { class: "ml-open" }, words.openPage);
-  const link = { draw: () => (more.href = `${model.get("page")}${hashOfStory(session.ids, world)}`) };
+  const address = () => `${model.get("page")}${hashOfStory(session.ids, world)}`;
+  const link = { draw: () => (more.href = address()) };
   const wanted = { draw: () => session.selected === first.ids.length - 1 || begin() };
   views = [story, bars, link, wanted];
   const stage = h("div", { class: "mm-stage mm-column ml-stage ml-hero" }, story, bars);
   const control = h("div", { class: "st-presses" }, next, model.get("page") ? more : null, status);
   const root = frame({ ...words, title: words.titleCompact }, { stage, control }, true);
   const parts = [{ release: () => model.off("msg:custom") }];
+  const wholeStory = model.address && (() => new URL(address(), location.href).href); // a notebook has no such page
   const draw = () => views.forEach((view) => view.draw());
-  return mount(el, root, { model, traits: [], draw, boxes: [stage], parts, address: null });
+  return mount(el, root, { model, traits: [], draw, boxes: [stage], parts, address: wholeStory });
 }
 
 const renderLive = (view) => (view.model.get("compact") ? renderHero(view) : renderPage(view));

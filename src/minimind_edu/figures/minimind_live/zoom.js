@@ -155,6 +155,10 @@ export function createZoom(words, session, glossOf, reading, rowOf, links) {
   return { root, draw, release: views.head.release };
 }
 
+/** The name of a part in an address. */
+export const nameOfZoom = ({ part, layer, head }) =>
+  [part, ...[layer, head].filter((at) => at !== undefined).map((at) => at + 1)].join("-");
+
 /** The part that an address names, counted from 1 as on the page: `final`, `norm-2`, `head-4-2`; null if it is none. */
 export function zoomOfName(name, { layers: L, heads: H }) {
   const counts = { embedding: [], final: [], norm: [L], ffn: [L], stream: [L], head: [L, H] };

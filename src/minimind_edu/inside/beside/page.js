@@ -1,8 +1,10 @@
 // The page of two models: they run in a worker, read one text, and write their answers side by side.
 
-import { h, announcement, fill, wordsOf } from "../../web/kit/kit.js";
+import { h, announcement, fill, keepPart, wordsOf } from "../../web/kit/kit.js";
 import { colorsOf } from "../../web/stage/colors.js";
 import { doorsOf, homeOf } from "../door.js";
+import { followAddress, hereAs } from "../following.js";
+import { keepOfPage } from "../kept.js";
 import { chipsOf } from "../marks.js";
 import { bytesIn, weightsInPage } from "../opening.js";
 import { createRunner } from "../runner.js";
@@ -10,6 +12,7 @@ import { checked, textFor } from "../start.js";
 import { createTheme } from "../theme.js";
 import { readerOf } from "../tokens.js";
 import { insideWords } from "../words.js";
+import { addressOf, readAddress } from "./address.js";
 import { createPair } from "./session.js";
 import { badge, createAnswers, createApart, createAsking, createNext, createReading } from "./views.js";
 import { besideWords } from "./words.js";
@@ -62,7 +65,13 @@ async function startPage() {
   const answers = createAnswers(words, session, data, reader, door);
   const next = createNext(words, session, chip);
   const apart = createApart(words, session, data, chip, reading, door);
-  const views = [asking, answers, next, apart, telling];
+  const address = () => addressOf(session, data);
+  const isSettled = () => !session.isBusy && !session.isTyping;
+  const followed = followAddress(session, address, (hash) => readAddress(hash, data), isSettled);
+  const kept = { text: answers, next, apart };
+  const here = () => hereAs(address());
+  for (const [name, { root }] of Object.entries(kept)) keepPart(root, `beside-${name}`, keepOfPage, here);
+  const views = [asking, answers, next, apart, telling, followed];
   const columns = h("div", { class: "in-columns", hidden: true }, h("div", { class: "in-left" }, next), apart);
   const write = h("section", { class: "in-write" }, asking, answers);
   const feet = data.models.map((model, which) => [
@@ -104,7 +113,7 @@ async function startPage() {
     const why = await runner.open(buffers, ropes, bytesIn(document.getElementById("step")).buffer);
     write.inert = false;
     state.set(problem);
-    session.type(problem ? data.models[0].check.ids.join(" ") : textFor(data, reader));
+    followed.start(problem ? data.models[0].check.ids.join(" ") : textFor(data, reader));
     for (const [which, model] of data.models.entries()) {
       const asked = { look: (what, place) => runner.look(what, { ...place, which }) };
       const about = { ...data, ...model };

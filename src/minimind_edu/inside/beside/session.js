@@ -3,10 +3,16 @@
 
 import { seededRandom } from "../../web/live/sampling.js";
 import { isSamePart } from "../../web/stage/parts.js";
-import { idsOf, loopAt, MOST_TYPED } from "../session.js";
+import { idsOfTyped } from "../field.js";
+import { loopAt } from "../session.js";
+import { textOf } from "../tokens.js";
 import { movedHeads, partingOf } from "./compare.js";
 
 export const WRITTEN = 40; // tokens of an answer
+export const MOST_SEED = 99;
+export const NEAREST = 1e-3; // from which difference on two streams may count as parted, at least,
+export const FURTHEST = 2; // and at most
+export const AT_FIRST = { settings: { temperature: 0, topK: 0, topP: 1 }, seed: 1 };
 
 /**
  * data: what write_beside_page wrote; reader: its tokenizer; runner: createRunner's; changed() is called after each
@@ -26,66 +32,62 @@ export const WRITTEN = 40; // tokens of an answer
  */
 export function createPair({ data, reader, runner }, changed) {
   const session = { typed: data.text, isChat: Boolean(data.chat), isTyping: false, prompt: [], row: 0, selected: 0 };
-  Object.assign(session, { answers: [[], []], ended: [null, null], rows: [[], []], zoom: null, seed: 1 });
-  Object.assign(session, { settings: { temperature: 0, topK: 0, topP: 1 }, beyond: data.beyond });
+  Object.assign(session, { answers: [[], []], ended: [null, null], rows: [[], []], zoom: null });
+  Object.assign(session, { ...AT_FIRST, beyond: data.beyond });
   Object.assign(session, { isWriting: false, isBusy: false, complaint: null, failure: null });
   let run = 0; // what was begun before another is given up
   let isChosen = false; // whether a reader has chosen the token
   const maps = new Map(); // of the texts of now: what heads read
 
-  const textOf = (row) => [...session.prompt, ...session.answers[row]];
+  const idsIn = (row) => [...session.prompt, ...session.answers[row]];
 
   /** Both read the text of a row, as far as it is not read; whether nothing else was begun meanwhile. */
   async function read(row, mine) {
-    const answer = await runner.look("read", { row, ids: textOf(row), known: session.rows[row].length });
+    const answer = await runner.look("read", { row, ids: idsIn(row), known: session.rows[row].length });
     if (run !== mine || answer === null) return false;
     session.rows[row] = [...session.rows[row], ...answer];
     changed();
     return true;
   }
 
-  /** Another text; the answers to the one before go. */
-  async function become(prompt) {
+  /** Another text; the answers to the one before go. Gives whether nothing else was begun meanwhile. */
+  async function become(prompt, answers = [[], []]) {
     const mine = ++run;
     const same = partingOf(prompt, session.prompt) ?? prompt.length;
     const rows = session.rows.map((row) => row.slice(0, same));
-    Object.assign(session, { prompt, rows, answers: [[], []], ended: [null, null], isWriting: false, isBusy: true });
+    Object.assign(session, { prompt, rows, answers, ended: [null, null], isWriting: false, isBusy: true });
     Object.assign(session, { row: 0, selected: prompt.length - 1 });
     isChosen = false;
     maps.clear();
     changed();
-    if (!(await read(0, mine))) return; // the other row is read when there are answers
+    if (!(await read(0, mine))) return false; // the other row is read when there are answers
+    if (answers.some((ids) => ids.length) && !(await read(1, mine))) return false;
     session.isBusy = false;
     changed();
+    return true;
+  }
+
+  /** What address.js read: a text with the answers to it, and all that was chosen. */
+  async function restore({ ids, answers, row, selected, typed, ...chosen }) {
+    const between = ids.slice(data.prefix.length, ids.length - (data.suffix ?? []).length);
+    Object.assign(session, chosen, { typed: typed ?? textOf(reader, between), isTyping: false, complaint: null });
+    if (!(await become(ids, answers))) return;
+    session.ended = answers.map((answer, side) => (answer.length ? endOf(side) : null));
+    pick(row, selected);
   }
 
   /** The text of the field. */
   function type(text) {
-    Object.assign(session, { typed: text, isTyping: false, complaint: null });
-    let ids;
-    try {
-      const cut = text.slice(0, MOST_TYPED);
-      ids = session.isChat ? reader.encode(data.chat.before + cut + data.chat.after) : idsOf(data, reader, cut);
-    } catch (error) {
-      session.complaint = error.message;
-      return changed();
-    }
-    if (!ids.length) {
-      session.complaint = { name: "empty" };
-      return changed();
-    }
-    if (ids.length >= data.most) {
-      session.complaint = { name: "long", count: ids.length };
-      ids = ids.slice(0, data.most - 1);
-    }
-    return partingOf(ids, session.prompt) === null ? changed() : become(ids);
+    const { ids, complaint } = idsOfTyped(data, reader, text, session.isChat);
+    Object.assign(session, { typed: text, isTyping: false, complaint });
+    return !ids.length || partingOf(ids, session.prompt) === null ? changed() : become(ids);
   }
 
   /** Why an answer goes no further, or null. */
   function endOf(row) {
     const [answer, { ends }] = [session.answers[row], data.models[row]];
     if (ends.includes(answer.at(-1))) return "end";
-    if (loopAt(textOf(row), session.prompt.length)) return "loop";
+    if (loopAt(idsIn(row), session.prompt.length)) return "loop";
     if (session.prompt.length + answer.length >= data.most) return "full";
     return answer.length >= WRITTEN ? "written" : null;
   }
@@ -189,10 +191,10 @@ export function createPair({ data, reader, runner }, changed) {
     changed();
   }
 
-  const methods = { type, write, stop, pick, toggle, set, mapsOf, headsNow, hear };
+  const methods = { type, restore, write, stop, pick, toggle, set, mapsOf, headsNow, hear };
   return Object.defineProperties(Object.assign(session, methods, { select: (at) => pick(session.row, at) }), {
     now: { get: () => session.rows[session.row][session.selected] ?? null },
-    ids: { get: () => textOf(session.row) },
+    ids: { get: () => idsIn(session.row) },
     partsAt: {
       /** The first token by which the answers differ, or null while none does. */
       get() {

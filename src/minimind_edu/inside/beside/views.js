@@ -7,12 +7,12 @@ import { createMap } from "../../web/stage/map.js";
 import { createOpened } from "../../web/stage/opened.js";
 import { isSamePart } from "../../web/stage/parts.js";
 import { createSampling, walkAlong } from "../../web/stage/writing.js";
+import { createField } from "../field.js";
 import { weightOfByte } from "../marks.js";
-import { MOST_TYPED } from "../session.js";
 import { beginsLine, shownToken, shownTokens, textOf } from "../tokens.js";
 import { comparable, partedAt } from "./compare.js";
+import { FURTHEST, MOST_SEED, NEAREST } from "./session.js";
 
-const PAUSE = 300; // milliseconds after a key
 const TINT = 80; // percent of the color of a token at most
 const HEAD_TINT = 45; // and of a head: its number stays readable
 const BARS = 6; // likeliest tokens of each model
@@ -21,7 +21,6 @@ const NAMED = 5; // heads
 const READ = 3; // tokens of a head that are named
 const LOW = 220; // pixels of a map where one is above the other
 const HIGH = 440; // and where they are side by side
-const MOST_SEED = 99;
 const UNRELATED = 1; // of embeddings: one as long as the other and at a right angle to it differ by the root of 2
 const SIDES = ["A", "B"];
 
@@ -30,22 +29,10 @@ export const badge = (which) => h("b", { class: "bs-badge", "data-side": SIDES[w
 
 /** The field, and what makes both write. */
 export function createAsking(words, session, data, door) {
-  const hint = data.tokenizer ? words.fieldHint : words.fieldIds;
-  const attrs = { class: "in-field", rows: 2, maxlength: MOST_TYPED, spellcheck: "false" };
-  const field = h("textarea", { ...attrs, "aria-label": words.field, placeholder: hint });
-  let [timer, isComposing] = [null, false];
-  const typed = () => {
-    clearTimeout(timer);
-    timer = setTimeout(() => isComposing || session.type(field.value), PAUSE);
-    session.set({ isTyping: true });
-  };
-  field.addEventListener("compositionstart", () => (isComposing = true));
-  field.addEventListener("compositionend", () => ((isComposing = false), typed()));
-  field.addEventListener("input", () => isComposing || typed());
-
+  const field = createField(words, session, Boolean(data.tokenizer));
   const write = button({ label: words.write, onClick: () => (session.isWriting ? session.stop() : session.write()) });
   write.root.classList.add("mm-primary");
-  const onChat = (isChat) => (session.set({ isChat }), session.type(field.value));
+  const onChat = (isChat) => (session.set({ isChat }), session.type(field.text()));
   const chat = data.chat && toggle({ label: words.chat, checked: session.isChat, onChange: onChat });
   const complaint = announcement("in-complaint");
   const drawn = h("span", {});
@@ -63,8 +50,11 @@ export function createAsking(words, session, data, door) {
   const root = h("div", {}, field, complaint, h("div", { class: "st-presses" }, write, chat), drawing);
 
   function draw() {
-    const { complaint: found, typed: text } = session;
-    if (field !== document.activeElement && !session.isTyping && field.value !== text) field.value = text;
+    const { complaint: found } = session;
+    field.draw();
+    drawing.draw();
+    seed.set(session.seed);
+    chat?.set(session.isChat);
     complaint.set(found?.name ? words.complaints[found.name](found, data.most) : (found ?? ""));
     setText(drawn, words.drawing(session.settings.temperature));
     write.set(session.isWriting ? words.stop : words.write);
@@ -262,8 +252,8 @@ export function createApart(words, session, data, chip, reading, door) {
   const onBeyond = (place) => session.set({ beyond: shareAt(place) });
   const beyond = slider({
     label: words.beyond,
-    min: -3,
-    max: 0.301,
+    min: placeOf(NEAREST),
+    max: placeOf(FURTHEST),
     step: 0.01,
     value: placeOf(session.beyond),
     format: (place) => words.percent(shareAt(place)),
@@ -362,6 +352,7 @@ export function createApart(words, session, data, chip, reading, door) {
     const state = [now, bound, zoom];
     if (!now || state.every((value, i) => value === drawn[i])) return;
     drawn = state;
+    beyond.set(placeOf(bound));
     fill(title, words.inside, chip(ids[selected]));
     if (blocks !== null) drawStreams(now);
     if (heads) drawHeads();

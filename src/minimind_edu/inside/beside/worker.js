@@ -13,17 +13,10 @@
 
 import { unpackWeights } from "../../web/live/model.js";
 import { sample } from "../../web/live/sampling.js";
+import { answerWith, createBreath } from "../answering.js";
 import { farFrom } from "../largest.js";
 import { openModel } from "../step.js";
 import { createComparison } from "./both.js";
-
-/** Lets messages in that are waiting. */
-function createBreath() {
-  const channel = new MessageChannel();
-  const waiting = [];
-  channel.port1.onmessage = () => waiting.shift()();
-  return () => new Promise((resolve) => (waiting.push(resolve), channel.port2.postMessage(0)));
-}
 
 function startWorker() {
   const breathe = createBreath();
@@ -55,13 +48,7 @@ function startWorker() {
     },
     look: async ({ key, what, ...asked }) => postMessage({ did: "look", key, answer: await looks[what](asked) }),
   };
-  onmessage = async ({ data }) => {
-    try {
-      await doings[data.do](data);
-    } catch (error) {
-      postMessage({ did: "fail", key: data.key ?? null, message: String(error.message ?? error) });
-    }
-  };
+  answerWith(doings);
 }
 
 export default startWorker;

@@ -6,12 +6,14 @@ import {
   button,
   choice,
   fill,
+  keepPart,
   optionsFor,
   prefersReducedMotion,
   slider,
   wordsOf,
 } from "../../web/kit/kit.js";
 import { doorsOf, homeOf } from "../door.js";
+import { keepOfPage } from "../kept.js";
 import { bytesIn, comparedWithTorch, weightsInPage } from "../opening.js";
 import { createRunner } from "../runner.js";
 import { createTheme } from "../theme.js";
@@ -164,7 +166,7 @@ function createPoem(words, session) {
     const given = written ? written.given : poem.length;
     const cell = (at) => {
       const character = seen[at];
-      if (character === null) return h("span", { class: "vs-blank" });
+      if (character === null) return h("span", { class: "vs-blank" }, h("i", {}));
       const { tone } = session.soundOf(character);
       const looks = {
         "data-given": String(at < given),
@@ -377,6 +379,10 @@ async function startPage() {
     createKept(words, session),
   ];
   const heads = createHeads(words, session, data.config, door);
+  const right = h("div", { class: "vs-right" }, kept, heads);
+  const address = () => (session.written ? session.linkOf(session.written.asked) : null);
+  keepPart(poem.root, "verse-poem", keepOfPage, address);
+  keepPart(right, "verse-rules", keepOfPage, address);
   const views = [asking, poem, kept, heads, followed, telling];
   fill(
     main,
@@ -389,7 +395,7 @@ async function startPage() {
       state,
     ),
     asking,
-    h("div", { class: "vs-columns" }, poem, h("div", { class: "vs-right" }, kept, heads)),
+    h("div", { class: "vs-columns" }, poem, right),
     h(
       "footer",
       { class: "in-foot" },

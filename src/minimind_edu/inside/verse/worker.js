@@ -8,6 +8,7 @@
 
 import { unpackWeights } from "../../web/live/model.js";
 import { openModel } from "../step.js";
+import { answerWith } from "../answering.js";
 import { farFrom } from "../largest.js";
 import { compose } from "./compose.js";
 
@@ -25,13 +26,7 @@ function startWorker() {
     },
     look: ({ key, what, ...asked }) => postMessage({ did: "look", key, answer: looks[what](asked) }),
   };
-  onmessage = async ({ data }) => {
-    try {
-      await doings[data.do](data);
-    } catch (error) {
-      postMessage({ did: "fail", key: data.key ?? null, message: String(error.message ?? error) });
-    }
-  };
+  answerWith(doings);
 }
 
 export default startWorker;

@@ -166,15 +166,27 @@ function inFont(style) {
     "font-size": style.fontSize,
     "font-weight": style.fontWeight === "400" ? null : style.fontWeight,
     "font-style": style.fontStyle === "normal" ? null : style.fontStyle,
-    "text-decoration": style.textDecorationLine === "none" ? null : style.textDecorationLine,
+    "text-decoration": style.textDecorationLine === "none" || isRuled(style) ? null : style.textDecorationLine,
   };
 }
 
+// An underline of its own width, which SVG has no word for.
+const isRuled = (style) => style.textDecorationLine === "underline" && style.textDecorationThickness.endsWith("px");
+
+function ruleBelow({ x, y, textLength }, style) {
+  const wide = pixels(style.textDecorationThickness);
+  const top = y + pixels(style.textUnderlineOffset) + wide / 2;
+  const stroke = { ...paint("stroke", style.textDecorationColor), "stroke-width": wide };
+  return part("line", { x1: x, y1: top, x2: x + textLength, y2: top, ...stroke });
+}
+
 function wordsOn(node, style, at) {
-  return linesOf(node).map(({ text, box, right }) => {
+  return linesOf(node).flatMap(({ text, box, right }) => {
     const [x, y] = at(box.left, box.top + baselineIn(box.height, style));
-    const attrs = { ...inFont(style), x, y, textLength: round(right - box.left), lengthAdjust: "spacingAndGlyphs" };
-    return part("text", attrs, text.replace(/\s+/g, " "));
+    const place = { x, y, textLength: round(right - box.left) };
+    const attrs = { ...inFont(style), ...place, lengthAdjust: "spacingAndGlyphs" };
+    const words = part("text", attrs, text.replace(/\s+/g, " "));
+    return isRuled(style) ? [words, ruleBelow(place, style)] : [words];
   });
 }
 
@@ -186,7 +198,7 @@ function rectangle(box, at, attrs, grow = 0) {
   return part("rect", { x, y, width, height, ...attrs });
 }
 
-// A layer of a background: one color that fills a part of the box, or stripes.
+// A layer of a background: one color that fills a part of the box, two that pass into each other, or stripes.
 function layerOn(box, style, at) {
   const { backgroundImage: image } = style;
   const found = [...image.matchAll(/(?:rgba?|color|oklab|oklch|lab)\([^()]*\)/g)].map(([text]) => text);
@@ -202,6 +214,14 @@ function layerOn(box, style, at) {
     const pattern = part("pattern", { ...sizes, patternTransform: "rotate(45)" }, stripe);
     return [part("defs", {}, pattern), rectangle(box, at, { fill: `url(#${id})` })];
   }
+  if (image.startsWith("linear-gradient(to right")) {
+    const id = `mm-${Math.random().toString(36).slice(2, 8)}`;
+    const stops = found.map((text, i) => {
+      const { hex, alpha } = colorOf(text);
+      return part("stop", { offset: i / (found.length - 1), "stop-color": hex, "stop-opacity": alpha });
+    });
+    return [part("defs", {}, part("linearGradient", { id }, ...stops)), rectangle(box, at, { fill: `url(#${id})` })];
+  }
   const along = (text, whole) => {
     const found = [...text.matchAll(/(-?[\d.]+)(px|%)/g)].map(([, n, unit]) => (unit === "%" ? (whole * n) / 100 : +n));
     return Math.max(...found); // of max(1px, 76%)
@@ -214,6 +234,8 @@ function layerOn(box, style, at) {
   const top = box.top + along(down, down.endsWith("%") ? box.height - height : 0);
   return [rectangle({ left, top, width, height }, at, paint("fill", color))];
 }
+
+const placeOf = ({ left, top, width, height }) => ({ left, top, width, height });
 
 // Background, border and ring of a box.
 function boxOn(node, style, at, box = node.getBoundingClientRect()) {
@@ -231,6 +253,8 @@ function boxOn(node, style, at, box = node.getBoundingClientRect()) {
     const stroke = { fill: "none", ...paint("stroke", ring), "stroke-width": spread };
     found.push(rectangle(box, at, { ...stroke, ...rounding(grow) }, grow));
   }
+  const [, edge, width] = style.boxShadow.match(/^(.*\)) ([\d.]+)px 0px 0px 0px inset$/) ?? [];
+  if (edge) found.push(rectangle({ ...placeOf(box), width: pixels(width) }, at, paint("fill", edge)));
   const sides = ["Top", "Right", "Bottom", "Left"].map((side) => {
     const isDrawn = !["none", "hidden"].includes(style[`border${side}Style`]);
     const width = isDrawn ? pixels(style[`border${side}Width`]) : 0;
@@ -274,6 +298,19 @@ function beforeOn(node, box, style, at) {
   if (sign) return [part("text", { ...inFont(before), x, y }, sign)];
   const [width, height] = [pixels(before.width), pixels(before.height)];
   return [part("rect", { x, y: round(y - height), width, height, ...paint("fill", before.backgroundColor) })];
+}
+
+// A bar that a style puts on a box, at a place of its own.
+function barsOn(node, box, style, at) {
+  return ["::before", "::after"].flatMap((name) => {
+    const bar = getComputedStyle(node, name);
+    if (bar.content !== '""' || bar.position !== "absolute" || bar.display === "none") return [];
+    const left = box.left + pixels(style.borderLeftWidth) + pixels(bar.left);
+    const top = box.top + pixels(style.borderTopWidth) + pixels(bar.top);
+    const fill = paint("fill", bar.backgroundColor);
+    const size = { width: pixels(bar.width), height: pixels(bar.height) };
+    return fill.fill === "none" ? [] : [rectangle({ left, top, ...size }, at, fill)];
+  });
 }
 
 // A slider as a track with a thumb, a switch as a pill with a knob.
@@ -326,13 +363,15 @@ function walk(node, at, inside = null) {
   const isSeen = style.visibility === "visible";
   if (node.localName === "svg") return isSeen ? [drawing(node, { x, y })] : [];
   if (node.localName === "canvas") {
-    const sizes = { x, y, width: round(box.width), height: round(box.height) };
-    return isSeen ? [part("image", { ...sizes, preserveAspectRatio: "none", href: node.toDataURL() })] : [];
+    const sizes = { x, y, width: round(box.width), height: round(box.height), preserveAspectRatio: "none" };
+    const smooth = style.imageRendering === "auto" ? null : style.imageRendering; // or with the edges of its points
+    return isSeen ? [part("image", { ...sizes, "image-rendering": smooth, href: node.toDataURL() })] : [];
   }
   if (node.localName === "input") return isSeen ? inputOn(node, style, at) : [];
   const parts = isSeen && style.display !== "contents" ? boxOn(node, style, at) : [];
   if (isSeen) parts.push(...beforeOn(node, box, style, at));
   const found = [...parts, ...[...node.childNodes].flatMap((child) => walk(child, at, isSeen ? style : null))];
+  if (isSeen) found.push(...barsOn(node, box, style, at));
   const isCut =
     style.overflowX !== "visible" &&
     (node.scrollWidth > node.clientWidth + 1 || node.scrollHeight > node.clientHeight + 1);
@@ -345,20 +384,46 @@ function walk(node, at, inside = null) {
   return attrs.opacity ? [part("g", attrs, ...found)] : found;
 }
 
-// Fonts that a page brings with it, by name, as base64: a picture that stands alone loads none.
+// Fonts that this code brings with it, by name, as base64: a picture that stands alone loads none.
 let fonts = {};
 
+// Those that the page has in its own styles, by name, as rules.
+function facesOfPage() {
+  const rules = [...document.querySelectorAll("style")].flatMap(({ sheet }) => [...(sheet?.cssRules ?? [])]);
+  const held = rules.filter((rule) => rule instanceof CSSFontFaceRule && rule.cssText.includes("data:font"));
+  /** @type {(rule: any) => string} */
+  const nameOf = ({ style }) => style.getPropertyValue("font-family").replaceAll('"', "");
+  return Object.fromEntries(held.map((rule) => [nameOf(rule), rule.cssText]));
+}
+
 function facesIn(svg) {
-  const named = Object.entries(fonts).filter(([name]) => svg.includes(`'${name}'`));
-  const face = ([name, woff2]) =>
-    `@font-face{font-family:"${name}";src:url(data:font/woff2;base64,${woff2});font-weight:400 700}`;
-  return named.length ? `<style>${named.map(face).join("")}</style>` : "";
+  const face = ([name, woff2]) => [
+    name,
+    `@font-face{font-family:"${name}";src:url(data:font/woff2;base64,${woff2});font-weight:400 700}`,
+  ];
+  const faces = { ...facesOfPage(), ...Object.fromEntries(Object.entries(fonts).map(face)) };
+  const named = Object.entries(faces)
+    .filter(([name]) => svg.includes(`'${name}'`))
+    .map(([, rule]) => rule);
+  return named.length ? `<style>${named.join("")}</style>` : "";
+}
+
+const MARGIN = 14; // pixels around a part of a page that has none of its own
+
+// The color on which something is seen, where it has none itself.
+function groundOf(node) {
+  for (let at = node; at; at = at.parentElement) {
+    const color = getComputedStyle(at).backgroundColor;
+    if (colorOf(color).alpha === 1) return color;
+  }
+  return "white";
 }
 
 /**
  * The figure as it is drawn now. source: the address at which it is found, if there is one.
  */
 function picture(root, source = "") {
+  root.dispatchEvent(new Event("mm-picture")); // what waits until it comes into sight is drawn now
   for (const animation of root.getAnimations({ subtree: true }))
     if (Number.isFinite(animation.effect.getComputedTiming().endTime)) animation.finish(); // as it will be in a moment
   const whole = root.getBoundingClientRect();
@@ -369,13 +434,16 @@ function picture(root, source = "") {
     : whole.bottom;
   const { left, top, right, width } = whole;
   const box = { left, top, right, bottom, width, height: bottom - top };
-  const at = (x, y) => [round(x - left), round(y - top)];
-  const [wide, tall] = [Math.ceil(width), Math.ceil(box.height)];
+  const margin = pixels(style.paddingLeft) ? 0 : MARGIN;
+  const at = (x, y) => [round(x - left + margin), round(y - top + margin)];
+  const [wide, tall] = [width, box.height].map((size) => Math.ceil(size + 2 * margin));
   const sizes = { xmlns: NAMESPACE, width: wide, height: tall, viewBox: `0 0 ${wide} ${tall}` };
-  const title = root.querySelector(".mm-title, .st-title")?.textContent ?? "";
+  const named = root.querySelector(".mm-title, .st-title, h2") ?? root.closest(".mm-fig")?.querySelector("h1");
   const node = part("svg", { ...sizes, lang: root.closest("[lang]")?.lang || null });
   Object.assign(node.style, { fontVariantNumeric: "tabular-nums", textRendering: "geometricPrecision" });
-  node.append(part("title", {}, title), part("desc", {}, source), ...boxOn(root, style, at, box));
+  node.append(part("title", {}, named?.textContent ?? ""), part("desc", {}, source));
+  if (margin) node.append(part("rect", { width: wide, height: tall, ...paint("fill", groundOf(root)) }));
+  node.append(...boxOn(root, style, at, box));
   for (const child of root.children) node.append(...walk(child, at));
   const svg = new XMLSerializer().serializeToString(node);
   return { svg: svg.replace("<desc", `${facesIn(svg)}<desc`), width: wide, height: tall };
@@ -412,7 +480,8 @@ async function copied(link, words) {
   try {
     history.replaceState(null, "", link);
   } catch {
-    otherwise = words.failed; // a browser that lets no file change its address
+    // a browser that lets no file change its address; the page may have told it this already
+    if (location.hash !== new URL(link, location.href).hash) otherwise = words.failed;
   }
   const late = new Promise((_, reject) => setTimeout(reject, 1000));
   const write = navigator.clipboard?.writeText(link) ?? Promise.reject();
@@ -445,8 +514,10 @@ function offer(keeper, root, address, words) {
     return words.saved;
   };
   const offers = [button("SVG", file("svg")), button("PNG", file("png"))];
-  if (here()) offers.push(button(words.link, async () => copied(here(), words)));
-  menu.replaceChildren(...offers);
+  const link = button(words.link, async () => copied(here(), words));
+  const fill = () => menu.replaceChildren(...offers, ...(here() ? [link] : []));
+  fill();
+  keeper.addEventListener("toggle", () => keeper.open && fill()); // what is shown may have an address by now
   keeper.addEventListener("keydown", ({ key }) => {
     if (key !== "Escape") return;
     keeper.open = false;

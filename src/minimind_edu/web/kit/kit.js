@@ -317,11 +317,17 @@ export function loadLiving(model) {
   return askFor(model, "living");
 }
 
+// What draws the files that a reader keeps, as keep.js exports it.
+/** @type {(model: Model) => Promise<any>} */
+export function loadKeep(model) {
+  return askFor(model, "keep");
+}
+
 // What a reader takes along, on the lower edge of a figure, where it takes no room. keep.js knows how, and comes with
 // the first press; a notebook whose kernel has gone never sends it, one that still computes sends it later.
 // given() promises what keep.js exports.
 /** @type {(given: () => Promise<any>, root: Element, address?: (() => string | null) | null) => any} */
-export function keeperOf(given, root, address) {
+function keeperOf(given, root, address) {
   const words = wordsOf(keepWords);
   const menu = h("div", {}, words.wait);
   const summary = h("summary", { title: words.hint, "aria-label": words.hint }, words.keep);
@@ -335,6 +341,14 @@ export function keeperOf(given, root, address) {
   };
   keeper.addEventListener("toggle", open, { once: true });
   return keeper;
+}
+
+// The same for a part of a page that is no figure by itself. name: of its files.
+/** @type {(root: any, name: string, given: () => Promise<any>, address?: (() => string | null) | null) => void} */
+export function keepPart(root, name, given, address) {
+  root.dataset.figure = name;
+  root.classList.add("mm-kept");
+  root.append(keeperOf(given, root, address));
 }
 
 // Calls cb(width, height) now and whenever the element's size changes. Returns the clean-up.
@@ -394,7 +408,7 @@ export function mount(
   const redraw = () => widths.every(Boolean) && draw(...widths);
   const unlisten = observeTraits(model, traits, redraw);
   redraw();
-  const keeper = isKept ? keeperOf(() => askFor(model, "keep"), root, address) : null;
+  const keeper = isKept ? keeperOf(() => loadKeep(model), root, address) : null;
   el.classList.add("mm-kept");
   el.append(root, ...(keeper ? [keeper] : []));
   const unobserveSight = nudgeHandles(root);

@@ -25,12 +25,15 @@ export function createSampling(words, session, title, mostK, ...more) {
     const onInput = (value) => session.set({ settings: { ...session.settings, [name]: value } });
     return slider({ label: words[name], min, max, step, value: session.settings[name], format, onInput });
   };
-  const knobs = row(
-    knob("temperature", 0, 2, 0.05, [0, words.greedy]),
-    knob("topK", 0, mostK, 1, [0, words.all]),
-    knob("topP", 0.05, 1, 0.05, [1, words.all]),
-  );
-  return { root: h("details", { class: "mm-more" }, h("summary", {}, title), knobs, more) };
+  const knobs = {
+    temperature: knob("temperature", 0, 2, 0.05, [0, words.greedy]),
+    topK: knob("topK", 0, mostK, 1, [0, words.all]),
+    topP: knob("topP", 0.05, 1, 0.05, [1, words.all]),
+  };
+  /** An address may have set them. */
+  const draw = () => Object.entries(knobs).forEach(([name, control]) => control.set(session.settings[name]));
+  const root = h("details", { class: "mm-more" }, h("summary", {}, title), row(...Object.values(knobs)), more);
+  return { root, draw };
 }
 
 /** Keys lead along the tokens of a line, which is one stop of the tab key. chips(): their buttons. */
