@@ -1,6 +1,6 @@
 // The page's views in a notebook: the model stays in the kernel, which answers as the worker of a page does.
 
-import { h, loadKeep, observeSize, wordsOf } from "../web/kit/kit.js";
+import { h, askFor, observeSize, wordsOf } from "../web/kit/kit.js";
 import { createViews } from "./views.js";
 import { insideWords } from "./words.js";
 
@@ -60,7 +60,7 @@ function render({ model, el }) {
   const root = h("div", { class: "mm-fig in-page" });
   el.append(root);
   const runnerOf = (hear) => createKernelRunner(model, data.config, hear);
-  const keep = { given: () => loadKeep(model) }; // a cell's output has no address
+  const keep = { given: () => askFor(model, "keep") }; // a cell's output has no address
   const views = createViews(root, data, wordsOf(insideWords), runnerOf, keep);
   const { session, runner, problem, state, paint, release } = views;
   let painted = 0;

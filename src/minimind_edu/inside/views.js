@@ -1,6 +1,7 @@
 // All views of a model on one page, whoever runs it: a worker, or a kernel.
 
-import { h, fill, announcement, keepPart, setText } from "../web/kit/kit.js";
+import { h, fill, announcement, setText } from "../web/kit/kit.js";
+import { keepPart } from "../web/kit/part.js";
 import { colorsOf } from "../web/stage/colors.js";
 import { createBars, createWho } from "./bars.js";
 import { createBlocks } from "./blocks.js";

@@ -1,6 +1,7 @@
 // The page of two models: they run in a worker, read one text, and write their answers side by side.
 
-import { h, announcement, fill, keepPart, wordsOf } from "../../web/kit/kit.js";
+import { h, announcement, fill, wordsOf } from "../../web/kit/kit.js";
+import { keepPart } from "../../web/kit/part.js";
 import { colorsOf } from "../../web/stage/colors.js";
 import { doorsOf, homeOf } from "../door.js";
 import { followAddress, hereAs } from "../following.js";

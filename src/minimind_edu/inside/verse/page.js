@@ -6,12 +6,12 @@ import {
   button,
   choice,
   fill,
-  keepPart,
   optionsFor,
   prefersReducedMotion,
   slider,
   wordsOf,
 } from "../../web/kit/kit.js";
+import { keepPart } from "../../web/kit/part.js";
 import { doorsOf, homeOf } from "../door.js";
 import { keepOfPage } from "../kept.js";
 import { bytesIn, comparedWithTorch, weightsInPage } from "../opening.js";

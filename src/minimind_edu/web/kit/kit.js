@@ -292,7 +292,8 @@ async function runCode({ code, payload }) {
 }
 
 // What travels only when it is asked for: the kernel sends it; where there is none, the page fetches it.
-function askFor(model, name) {
+/** @type {(model: Model, name: string) => Promise<any>} */
+export function askFor(model, name) {
   const promised = answers.get(model) ?? new Map();
   answers.set(model, promised);
   if (!promised.has(name)) {
@@ -317,17 +318,11 @@ export function loadLiving(model) {
   return askFor(model, "living");
 }
 
-// What draws the files that a reader keeps, as keep.js exports it.
-/** @type {(model: Model) => Promise<any>} */
-export function loadKeep(model) {
-  return askFor(model, "keep");
-}
-
 // What a reader takes along, on the lower edge of a figure, where it takes no room. keep.js knows how, and comes with
 // the first press; a notebook whose kernel has gone never sends it, one that still computes sends it later.
 // given() promises what keep.js exports.
 /** @type {(given: () => Promise<any>, root: Element, address?: (() => string | null) | null) => any} */
-function keeperOf(given, root, address) {
+export function keeperOf(given, root, address) {
   const words = wordsOf(keepWords);
   const menu = h("div", {}, words.wait);
   const summary = h("summary", { title: words.hint, "aria-label": words.hint }, words.keep);
@@ -341,14 +336,6 @@ function keeperOf(given, root, address) {
   };
   keeper.addEventListener("toggle", open, { once: true });
   return keeper;
-}
-
-// The same for a part of a page that is no figure by itself. name: of its files.
-/** @type {(root: any, name: string, given: () => Promise<any>, address?: (() => string | null) | null) => void} */
-export function keepPart(root, name, given, address) {
-  root.dataset.figure = name;
-  root.classList.add("mm-kept");
-  root.append(keeperOf(given, root, address));
 }
 
 // Calls cb(width, height) now and whenever the element's size changes. Returns the clean-up.
@@ -408,7 +395,7 @@ export function mount(
   const redraw = () => widths.every(Boolean) && draw(...widths);
   const unlisten = observeTraits(model, traits, redraw);
   redraw();
-  const keeper = isKept ? keeperOf(() => loadKeep(model), root, address) : null;
+  const keeper = isKept ? keeperOf(() => askFor(model, "keep"), root, address) : null;
   el.classList.add("mm-kept");
   el.append(root, ...(keeper ? [keeper] : []));
   const unobserveSight = nudgeHandles(root);
