@@ -162,7 +162,7 @@ def test_a_head_opens_with_what_it_reads_in_both_models(visit, twins):
         page.mouse.move(box["x"] + 110, box["y"] + 92)
         assert "read" in side.locator(".st-mapside .mm-note").inner_text(), "who reads whom, there"
     page.get_by_role("button", name="Close").click()
-    assert page.locator(".st-open").is_hidden()
+    page.locator(".st-open").wait_for(state="hidden")  # drawn with the next picture
 
 
 def test_the_same_draws_give_the_same_and_another_seed_something_else(visit, twins):
