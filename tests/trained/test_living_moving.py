@@ -131,7 +131,7 @@ def test_what_the_lesson_says_of_where_it_fails_and_of_no_rotations():
         model = living_model(name).double()
         with moving.moved(model, 4, [reader]):
             flips.append(int((model(ids).logits[:, -1].argmax(-1) == others).sum()))
-    assert f"only {flips[0]} stories of 60 flip in the model and {flips[1]} in the twin, four words back" in lesson
+    assert f"only {flips[0]} stories of 60 flip in the model and {flips[1]} in the twin" in lesson
     shares = {}
     tables = precompute_freqs_cis(32, 1100, 1e4)
     for name, rows in {"trained": slice(100), "none": [0] * 100, "later": slice(1000, 1100)}.items():

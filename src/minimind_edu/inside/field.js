@@ -38,8 +38,8 @@ export const idsOf = ({ prefix, suffix = [] }, reader, text) => [...prefix, ...r
 export const framedIn = ({ before, after }, text) => before + text.slice(0, MOST_TYPED) + after;
 
 /**
- * What is typed as a page reads it: { ids, complaint }. complaint: why it reads nothing, or not all: { name, count }, or
- * an error's message; or null.
+ * What is typed as a page reads it: { ids, complaint }. complaint: why it reads nothing, or not all: { name, count },
+ * or an error's message; or null.
  */
 export function idsOfTyped(data, reader, text, isChat) {
   let ids;

@@ -2,7 +2,10 @@
 
 export const listed = (items, between = ".") => [...items].join(between);
 
-/** The whole numbers of a list that are at least 0 and below a limit. @type {(text: string, below: number) => number[]} */
+/**
+ * The whole numbers of a list that are at least 0 and below a limit.
+ * @type {(text: string, below: number) => number[]}
+ */
 export function numbersIn(text, below) {
   const all = (text ?? "").split(".").filter(Boolean).map(Number);
   return all.filter((number) => Number.isInteger(number) && number >= 0 && number < below);

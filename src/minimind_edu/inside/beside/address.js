@@ -1,5 +1,6 @@
 // What a reader has chosen on the page of two models as the end of an address, after its #, and back. What it says is
-// checked: an address may come from anybody. No DOM. tests/inside/test_inside_beside_address.py reads back what it wrote.
+// checked: an address may come from anybody. No DOM. tests/inside/test_inside_beside_address.py reads back what it
+// wrote.
 //
 //   ids=0.17.4      the text that both read      a=5.6, b=5.7   what each of them has answered
 //   at=2, of=b      the chosen token, and whose row it is in; without of=, A's
