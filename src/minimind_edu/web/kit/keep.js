@@ -198,6 +198,9 @@ function rectangle(box, at, attrs, grow = 0) {
   return part("rect", { x, y, width, height, ...attrs });
 }
 
+// A name for what a drawing refers to: a page may hold several drawings.
+const newId = () => `mm-${Math.random().toString(36).slice(2, 8)}`;
+
 // A layer of a background: one color that fills a part of the box, two that pass into each other, or stripes.
 function layerOn(box, style, at) {
   const { backgroundImage: image } = style;
@@ -207,7 +210,7 @@ function layerOn(box, style, at) {
   if (!color || !image.includes("linear-gradient")) return [];
   if (isStriped) {
     const lengths = [...image.matchAll(/([\d.]+)px/g)].map(([, size]) => Number(size));
-    const [period, id] = [Math.max(...lengths), `mm-${Math.random().toString(36).slice(2, 8)}`];
+    const [period, id] = [Math.max(...lengths), newId()];
     const sizes = { id, width: period, height: period, patternUnits: "userSpaceOnUse" };
     const wide = Math.max(1, period - Math.max(...lengths.filter((size) => size < period)));
     const stripe = part("rect", { width: wide, height: period, ...paint("fill", color) });
@@ -215,7 +218,7 @@ function layerOn(box, style, at) {
     return [part("defs", {}, pattern), rectangle(box, at, { fill: `url(#${id})` })];
   }
   if (image.startsWith("linear-gradient(to right")) {
-    const id = `mm-${Math.random().toString(36).slice(2, 8)}`;
+    const id = newId();
     const stops = found.map((text, i) => {
       const { hex, alpha } = colorOf(text);
       return part("stop", { offset: i / (found.length - 1), "stop-color": hex, "stop-opacity": alpha });
@@ -377,7 +380,7 @@ function walk(node, at, inside = null) {
     (node.scrollWidth > node.clientWidth + 1 || node.scrollHeight > node.clientHeight + 1);
   const attrs = { opacity: style.opacity === "1" ? null : style.opacity, "clip-path": null };
   if (isCut) {
-    const id = `mm-${Math.random().toString(36).slice(2, 8)}`;
+    const id = newId();
     const clip = part("clipPath", { id }, rectangle(box, at, {}));
     return [part("defs", {}, clip), part("g", { ...attrs, "clip-path": `url(#${id})` }, ...found)];
   }
