@@ -1,8 +1,8 @@
 """Fine-tune the book's model in every way that chapter 17 speaks of, and store what came out:
 `python -m minimind_edu.trained.tuning`, ten minutes of one core.
 
-`--only masks` trains one of masks, rates, said, lora and dpo and keeps what is stored of the others; `--into FILE` writes
-somewhere else.
+`--only masks` trains one of masks, rates, said, lora and dpo and keeps what is stored of the others; `--into FILE`
+writes somewhere else.
 """
 
 import copy
