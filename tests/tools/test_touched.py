@@ -158,6 +158,20 @@ def test_what_a_rule_names_is_there():
             assert any(look.kind in ("tests", "about") for path in fitting for look in looks_at(path)), rule.what
 
 
+@pytest.mark.skipif(not TRACKED, reason="this copy of the project has no history of git")
+def test_every_close_look_is_taken_when_something_beside_itself_is_touched():
+    """What no push runs always is run by the push that may break it."""
+    subjects = [path for path in TRACKED if rule_of(path) and rule_of(path)[0].what != "a test"]
+    reached = {look.name for look in looks(subjects) if look.kind in ("tests", "about")}
+    close = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if touched.CLOSE.search(path.read_text(encoding="utf-8"))
+    }
+    assert len(close) > 50
+    assert close - reached == set(), "add a rule to tools.touched, or such a name to one"
+
+
 def names(paths: list[str], kind: str) -> list[str]:
     return [look.name for look in looks(paths) if look.kind == kind]
 
