@@ -16,6 +16,7 @@ import nbformat
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import long_after
 from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, SLOW_PROPERTY, talkative_model, tiny_model, token_ids
@@ -82,7 +83,7 @@ def plain_tokens(case, rows, masked, option):
     return decoded(model_of(case), "plain", token_ids(rows, 7), 12, **options)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", long_after(len(KINDS), CASES))
 def test_compiled_decoding_gives_the_plain_tokens(case):
     """Every option meets every number of rows, with padding and without."""
     model = model_of(case)

@@ -154,6 +154,7 @@ def test_for_who_goes_one_head_more_is_needed(name, language):
             assert least < answering.shares(some, told)[0] <= most
 
 
+@pytest.mark.long
 @MODELS
 def test_one_head_of_the_last_word_decides_the_language(name):
     some = living_model(name)
