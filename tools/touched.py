@@ -5,6 +5,7 @@ what does not fit is told, and `make everything` runs it.
 """
 
 import argparse
+import fnmatch
 import math
 import os
 import re
@@ -145,6 +146,12 @@ def mutants_by_file(root: Path = ROOT) -> dict[str, int]:
     return {file: files.count(file) for file in files}
 
 
+@cache
+def test_files(root: Path = ROOT) -> list[str]:
+    """All files of tests, from the root."""
+    return sorted(path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py"))
+
+
 def looks_at(path: str, root: Path = ROOT) -> Iterator[Look]:
     """What looks at one file closely, the nearest first."""
     if not (found := rule_of(path)):
@@ -160,8 +167,8 @@ def looks_at(path: str, root: Path = ROOT) -> Iterator[Look]:
 
     def files(text: str) -> list[str]:
         """The files that there are: not everything has tests of its own."""
-        found = {file for pattern in parts(text) for file in (root / "tests").rglob(pattern)}
-        return sorted(file.relative_to(root).as_posix() for file in found)
+        wanted = [re.compile(fnmatch.translate(pattern)) for pattern in parts(text)]
+        return [file for file in test_files(root) if any(name.match(file.rpartition("/")[2]) for name in wanted)]
 
     [word] = parts(rule.word) or [""]
     for name in parts(rule.translation):

@@ -274,9 +274,7 @@ def here(repository, monkeypatch):
     repository.git("commit", "-qm", "All")
     for module in (check, touched):
         monkeypatch.setattr(module, "ROOT", repository.folder)
-    touched.mutants_by_file.cache_clear()
     yield repository
-    touched.mutants_by_file.cache_clear()
 
 
 def own(repository: Repository) -> tuple[list[str], list[str]]:
