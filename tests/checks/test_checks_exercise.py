@@ -17,6 +17,8 @@ from tools.chapters import chapters
 EXERCISES = [getattr(checks, name) for name in checks.__all__]
 COMPARED = [exercise for exercise in EXERCISES if any(isinstance(case, Case) for case in exercise.cases)]
 MISTAKES = [(exercise, mistake) for exercise in EXERCISES for mistake in exercise.mistakes]
+MISTAKES.sort(key=lambda both: both[1] is not both[0].mistakes[0])  # the first of each exercise before all others
+FIRST_MISTAKES = sum(bool(exercise.mistakes) for exercise in EXERCISES)
 
 
 def name_of(value):
@@ -65,7 +67,7 @@ def test_the_reference_passes_with_one_line_for_each_case(exercise, capsys):
     assert capsys.readouterr().out.splitlines() == [exercise.__name__, *claims, f"  all {len(claims)} hold"]
 
 
-@pytest.mark.parametrize(("exercise", "mistake"), MISTAKES, ids=name_of)
+@pytest.mark.parametrize(("exercise", "mistake"), long_after(FIRST_MISTAKES, MISTAKES), ids=name_of)
 def test_every_mistake_gets_its_own_hint(exercise, mistake, capsys):
     assert exercise.check(mistake.answer) is False
     *_, not_yet, hint = capsys.readouterr().out.splitlines()
