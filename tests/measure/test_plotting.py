@@ -265,7 +265,7 @@ def test_a_larger_letter_stays_larger():
 @pytest.mark.parametrize("width", [plotting.WIDTH, plotting.TEXT_WIDTH])
 def test_no_word_lies_on_another_or_outside(name, width):
     picture = drawn(name)
-    assert picture.svg, "words are said before they are laid out"
+    assert written(name), "words are said before they are laid out"
     picture.lay_out(width)
     figure, boxes = picture.figure, []
     for ax in figure.axes:
