@@ -264,7 +264,9 @@ def found_for(page, address: str, words: str) -> list[tuple[str, str, str]]:
 @pytest.mark.always
 @pytest.mark.parametrize(
     ("edition", "words"),
-    [("", "kv cache"), ("", "repeat_kv_simple"), ("", "004 §3.7"), ("zh/", "权重共享"), ("zh/", "LayerNorm")],
+    long_after(
+        2, [("", "kv cache"), ("zh/", "权重共享"), ("", "repeat_kv_simple"), ("", "004 §3.7"), ("zh/", "LayerNorm")]
+    ),
 )
 def test_from_a_folder_the_search_finds_the_same_with_the_same_excerpts(page, addresses, edition, words):
     watch = Watch(page)

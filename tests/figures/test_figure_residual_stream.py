@@ -554,7 +554,7 @@ def test_a_silent_half_is_a_model_whose_last_matrices_are_zero(placement, silent
     torch.testing.assert_close(end.detach(), expected.detach(), rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", long_after(1, [0, 1, 2]))
 @pytest.mark.parametrize("network", ["swiglu", *module.INNER])
 def test_without_attention_the_gradient_is_the_root_of_the_depth_or_the_depth_or_it_explodes(network, seed):
     pre, post = (module.first_to_last_by_depth(name, network, seed, "attention") for name in ("pre", "post"))
