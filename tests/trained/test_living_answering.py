@@ -4,11 +4,12 @@ import itertools
 
 import pytest
 import torch
+from cases import long_after
 
 from minimind_edu import world
 from minimind_edu.trained.living import STORED, answering, heads, living_model
 
-MODELS = pytest.mark.parametrize("name", STORED)
+MODELS = pytest.mark.parametrize("name", long_after(1, STORED))
 LANGUAGES = pytest.mark.parametrize("language", answering.FORMS)
 
 
