@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cases import long_after
 
 from tools import check, touched
 from tools.chapters import ROOT
@@ -170,6 +171,12 @@ def test_every_close_look_is_taken_when_something_beside_itself_is_touched():
     }
     assert len(close) > 50
     assert close - reached == set(), "add a rule to tools.touched, or such a name to one"
+
+
+def test_after_so_many_cases_the_others_are_long_and_none_is_lost():
+    first, second, third = long_after(1, iter(["a", "b", ("c", 3)]))
+    assert (first, second.values, third.values) == ("a", ("b",), ("c", 3))
+    assert [[mark.name for mark in case.marks] for case in (second, third)] == [["long"], ["long"]]
 
 
 def names(paths: list[str], kind: str) -> list[str]:
