@@ -146,9 +146,9 @@ def given(begin: dict[str, Tensor], end: dict[str, Tensor]) -> dict[str, float]:
         end: those after it.
     """
     common, apart = parts(end["reading"])
-    (more, less), (_, kept) = (common_and_apart(end[name]) for name in ("scoring", "reading"))
+    (more, less), (shared, kept) = (common_and_apart(end[name]) for name in ("scoring", "reading"))
     before = {name: common_and_apart(rows)[1] for name, rows in begin.items()}
-    grown = more / common_and_apart(end["reading"])[0]
+    grown = more / shared
     shrunk = less / before["scoring"] / (kept / before["reading"])
     changed = {"apart": (1.0, shrunk), "common": (grown, 1.0), "both": (grown, shrunk)}
     return {
@@ -160,8 +160,10 @@ def given(begin: dict[str, Tensor], end: dict[str, Tensor]) -> dict[str, float]:
 def course(seed: int, kind: str, steps: int | None = None) -> dict[str, Any]:
     """One training: for each table the cosines `[stop, couple]` of pairs and others, the distance `[stop]`, and at the
     end the two lengths of `common_and_apart`; where there are two tables, also what is `given`."""
-    how = (KINDS | ELSEWHERE)[kind]
-    looks = [rows for _, rows in watch(seed, **how | ({"steps": steps} if steps else {}))]
+    how = dict((KINDS | ELSEWHERE)[kind])
+    if steps:
+        how["steps"] = steps
+    looks = [rows for _, rows in watch(seed, **how)]
     tables = {}
     for name in looks[0]:
         rows = torch.stack([look[name] for look in looks])  # [stop, V, E]
