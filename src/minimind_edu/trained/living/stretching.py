@@ -41,7 +41,7 @@ STRETCHES = tuple(range(1, 9))
 WAYS = ("pairs", "far", "yarn")
 SEEDS = range(11, 21)  # ten draws
 STORIES = 12  # in each draw,
-ROWS = 96  # of a table of scores at a time: what a word cannot see is not computed, and the rest stays in the cache
+ROWS = 48  # of a table of scores at a time: what a word cannot see is not computed, and the rest stays in the cache
 AT_ONCE = 4  # so many of them at a time: their scores fit into a processor's cache, and it takes half the time
 BETA_FAST = 4  # with YaRN's own 32 only pair 0 would keep its speed
 
