@@ -190,6 +190,17 @@ def test_query_keys_and_values_give_what_a_head_mixes_last(name, asked):
         torch.testing.assert_close(weights @ v, answering.mixed(some, head, asked)[0, -1])
 
 
+@LANGUAGES
+def test_what_is_read_once_answers_as_the_whole_story_does(model, language):
+    told, turned = (answering.stories(40, language, who=who) for who in ("stays", "goes"))
+    past, there = answering.read(model, told), answering.mixtures(model, turned.ids)
+    for head in ("1.1", "3.4", "4.2"):
+        with answering.rewritten(model, head, answering.given(there[head], [-1])):
+            found = answering.shares(model, told, past)
+            assert found == answering.shares(model, told)
+        assert found == ((1, 0) if head == "1.1" else (0, 1))
+
+
 def test_every_head_gets_back_what_it_mixed_and_no_other_does(model, asked):
     whole, found = model(asked).logits, answering.mixtures(model, asked)
     assert tuple(found) == answering.ALL
@@ -204,7 +215,7 @@ def test_every_head_gets_back_what_it_mixed_and_no_other_does(model, asked):
 
 def test_a_mean_over_stories_is_what_every_story_gets(model):
     told = answering.stories(50)
-    change = answering.means(model, "1.2", told.ids)
+    change = answering.means(model, told.ids)["1.2"]
     given = answering.mixed(model, "1.2", told.ids)
     torch.testing.assert_close(change(given), given.mean(0).expand_as(given))
 

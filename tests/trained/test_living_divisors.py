@@ -50,6 +50,17 @@ def test_only_some_norms_can_be_fixed(model):
     assert not torch.allclose(last[8], own[8], rtol=0.01)
 
 
+def test_the_ends_are_of_all_texts_in_one_pass_or_in_several(model, monkeypatch):
+    whole, found = divisors.ends(model, TEXTS), divisors.sizes(model, IDS)
+    assert whole["first"] == found[:, :, 0].quantile(0.5, dim=1).tolist()
+    assert whole["others"] == found[:, :, 1:].flatten(1).quantile(0.5, dim=1).tolist()
+    monkeypatch.setattr("minimind_edu.trained.living.exam.BATCH", 1)
+    again = divisors.ends(model, TEXTS)
+    assert again.keys() == whole.keys()
+    for key in whole:
+        assert again[key] == pytest.approx(whole[key]), key
+
+
 def test_networks_in_proportion_double_what_is_doubled_and_change_nothing_where_norms_measure(model):
     before = model(IDS).logits
     one = model.model.layers[1]
