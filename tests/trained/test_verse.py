@@ -333,7 +333,7 @@ def test_a_short_run_writes_what_the_book_keeps(way, tmp_path, monkeypatch, caps
     program.main()
     told = json.loads((tmp_path / f"{way}-0.json").read_text(encoding="utf-8"))
     assert told["way"] == way and told["looks"][-1]["step"] == sum(told["steps"])
-    assert told["looks"][-1]["tokens"] > 400
+    assert told["looks"][-1]["tokens"] > 200  # the lesson reads 256 in a step
     assert (tmp_path / f"{way}-0.safetensors").exists()
     assert (tmp_path / f"{way}-0-before.safetensors").exists() == (way == "recipe")
     assert f"{way}-0 is done" in capsys.readouterr().out
