@@ -172,6 +172,7 @@ def test_the_program_stores_its_sweeps(tmp_path, monkeypatch):
     assert run["steps"] == 2 and run["above"] == round(run["above"], 4)
 
 
+@pytest.mark.long
 def test_a_size_is_looked_at_more_and_more_rarely():
     run = __main__.size(16, 0, steps=30)
     assert run["words"][-1] == 30 * 16 * 96 and run["words"] == sorted(set(run["words"]))
