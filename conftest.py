@@ -97,7 +97,8 @@ def pytest_runtest_makereport(item, call):
     report = yield
     if item.config.option.store_durations:
         now = durations.cpu_seconds()
-        report.cpu_seconds = now - item.config.stash[CPU_SECONDS]
+        # what a browser took is gone with its processes, for their parents do not wait: no test gives it back
+        report.cpu_seconds = max(0.0, now - item.config.stash[CPU_SECONDS])
         item.config.stash[CPU_SECONDS] = now
     return report
 

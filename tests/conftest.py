@@ -12,16 +12,22 @@ import pytest
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--all", action="store_true", help="also look closely at every figure and page in the browser, and run programs"
+        "--all",
+        action="store_true",
+        help="also look closely: at every figure and page in the browser, at whole programs and trainings",
     )
 
 
 def pytest_runtest_setup(item):
-    """Leave out close looks in the browser and whole programs, unless asked for: with --all, or by file or name."""
+    """Leave out what looks closely, unless asked for: with --all, or by file or name.
+
+    That is what opens a browser, and what is marked as long: trainings, whole programs, more cases that take the same
+    way as those that run always. tools.touched runs both for what a change has touched.
+    """
     if item.config.option.all or any(Path(argument.partition("::")[0]).is_file() for argument in item.config.args):
         return
     if item.get_closest_marker("long") or "browser" in item.fixturenames and not item.get_closest_marker("always"):
-        pytest.skip("a close look in the browser or a whole program: `pytest --all` runs it too")
+        pytest.skip("a close look, in the browser or a long one: `pytest --all` runs it too")
 
 
 @pytest.fixture(scope="session")

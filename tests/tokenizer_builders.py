@@ -4,6 +4,7 @@ import json
 import random
 import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,18 @@ def train_tokens(vocab_size: int = 300, texts: Iterable[str] = tuple(TEXTS)) -> 
     return tokens
 
 
-def train_as_many_as_minimind() -> Tokenizer:
-    """6,400 tokens, learned from this package's own code."""
+@cache
+def as_many_as_minimind() -> str:
+    """6,400 tokens, learned from this package's own code, as tokenizer.json has them."""
     package = Path(__file__).parents[1] / "src"
     tokens = train_tokens(6400, [file.read_text(encoding="utf-8") for file in sorted(package.rglob("*.py"))])
     assert tokens.get_vocab_size() == 6400
-    return tokens
+    return tokens.to_str()
+
+
+def train_as_many_as_minimind() -> Tokenizer:
+    """A tokenizer of so many, learned once."""
+    return Tokenizer.from_str(as_many_as_minimind())
 
 
 def write_tokenizer(folder, tokens=None):

@@ -60,6 +60,7 @@ ASKED_FOR = {
     "minimind_edu/trained/sharing/circles.json": re.compile(r"\bcircles\b|\bKeyCircles\b"),
     "minimind_edu/trained/sweeps/runs.json": re.compile(r"\bsweeps\b|\bFiveSwitches\b"),
     "minimind_edu/measure/waiting.json": re.compile(r"\bwaiting\b|\bPipeAndMill\b"),
+    "minimind_edu/trained/deep_sums.json": re.compile(r"\bdeep_sums\b"),
     "minimind_edu/trained/tuning/runs.json": re.compile(r"\btuning\b|\bCountedTokens\b"),
 }
 _CHINESE = f"""

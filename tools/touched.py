@@ -5,6 +5,7 @@ what does not fit is told, and `make everything` runs it.
 """
 
 import argparse
+import fnmatch
 import math
 import os
 import re
@@ -22,6 +23,7 @@ SINCE = "TOUCHED_SINCE"  # the environment may name the commit before the change
 HOURS = 12  # of the last commits on the main branch that count as one change: a day's work
 LEAST, SHARE = 2.0, 20  # the tests of one name take so many seconds at least, and such a share of their file
 NEW = 40.0  # seconds for mutants that are new, whatever their number
+CLOSE = re.compile(r"\bmark\.long\b|\blong_after\b|\bpage\b|\bbrowser\b")  # in a file of which --all runs more
 
 
 @dataclass(frozen=True)
@@ -50,44 +52,62 @@ RULES = (
          chapter="{name}", translation="{name}"),
     Rule("the Chinese of a chapter", r"zh/chapters/(?:deeper/)?(?P<name>\w+)\.md",
          about="test_book_chinese.py", word="{name}", chapter="{name}", translation="{name}"),
-    Rule("a page", r"book/(?P<name>\w+)\.md", about=_PAGE, word="{name}", translation="{name}"),
+    Rule("a page about what was trained", r"book/(?P<name>live|living_card|verse)\.md",
+         tests="test_book_parts.py", about=_PAGE, word="{name}", translation="{name}"),
+    Rule("a page", r"book/(?P<name>\w+)\.md",
+         tests="test_{name}.py", about=_PAGE, word="{name}", translation="{name}"),
     Rule("the Chinese of a page", r"zh/book/(?P<name>\w+)\.md",
          about="test_book_chinese.py", word="{name}", translation="{name}"),
     Rule("a reference table", r"(?:zh/)?book/reference/(?P<name>\w+)\..+|tools/corrections\.py",
-         tests="test_reference.py test_book_reference.py test_search.py", translation="*"),
+         tests="test_reference.py test_book_reference.py test_book_corrections.py test_search.py", translation="*"),
     Rule("words of all pages", r"zh/\w+\.\w+|README(?:\.zh)?\.md|book/\w+(?:\.zh)?\.(?:png|gif)|_toc\.yml|_config\.yml",
          tests="test_translation.py test_translated.py", translation="*"),
     Rule("a screen of the check", r"book/screens/.+", tests="test_page.py"),
     Rule("a still", r"book/stills/.+", tests="test_stills.py test_stored.py"),
     Rule("the theme", r"book/(?:theme|assets|scripts)/.+|src/minimind_edu/web/fonts/.+",
-         tests="test_book_looks.py test_book_accessible.py test_book_weight.py test_book_fonts.py test_search.py"),
+         tests="test_book_looks.py test_book_accessible.py test_book_weight.py test_book_fonts.py test_search.py "
+               "test_book_first_screens.py test_book_in_other_engines.py test_book.py test_book_chinese.py"),
     Rule("the extension of Sphinx", r"book/_ext/.+",
-         tests="test_book_shapes.py test_book_notes.py test_book_reference.py test_book_mathematics.py "
-               "test_book_weight.py test_book_moved.py test_notation.py test_search.py"),
-    Rule("what figures share", rf"{_IN}(?:web/|figures/)(?P<file>(?P<room>kit|stage|live)/.+)",
-         tests="test_figures_kit.py test_{room}*.py test_figures_living.py test_figures_in_the_browser.py "
-               "test_every_figure.py", mutants="figures/{file} web/{file}", translation="*"),
+         tests="test_book_parts.py test_book_shapes.py test_book_notes.py test_book_reference.py "
+               "test_book_mathematics.py test_book_serving.py test_book_weight.py test_book_moved.py test_notation.py "
+               "test_search.py test_book.py test_book_chinese.py"),
+    Rule("what figures share", rf"{_IN}(?:web/|figures/)(?P<file>(?P<room>kit|stage|live)/(?P<stem>\w+)\..+)",
+         tests="test_{stem}.py test_figures_kit.py test_{room}*.py test_figures_living.py test_handles.py "
+               "test_labels.py test_figures_styles.py test_figures_in_the_browser.py test_every_figure.py",
+         mutants="figures/{file} web/{file}", translation="*"),
     Rule("the page that writes verse", rf"{_IN}(?P<file>inside/verse/.+)",
          tests="test_inside_verse*.py", mutants="{file}", translation="verse"),
     Rule("the page of two models", rf"{_IN}(?P<file>inside/beside/.+)",
          tests="test_inside_beside*.py", mutants="{file}", translation="beside"),
     Rule("the page of a reader's own model", rf"{_IN}(?:figures/)?(?P<file>inside/(?:\w+/)*(?P<stem>\w+)\..+)",
-         tests="test_inside_{stem}.py test_inside_in_the_browser.py test_inside_page.py",
+         tests="test_inside_{stem}.py test_inside_in_the_browser.py test_inside_keep_in_the_browser.py "
+               "test_inside_page.py test_main.py",
          mutants="figures/{file} {file}", translation="*"),
     Rule("a figure", rf"{_IN}figures/(?P<file>(?P<figure>\w+)/.+)",
-         tests="test_figure_{figure}*.py test_figures_format.py", about=_FIGURE, word="{figure}",
-         mutants="figures/{file}", translation="{figure}"),
+         tests="test_figure_{figure}*.py test_figures_{figure}.py test_figures_format.py", about=_FIGURE,
+         word="{figure}", mutants="figures/{file}", translation="{figure}"),
     Rule("what all figures stand on", rf"{_IN}(?:figures|web)/(?P<stem>\w+)\.\w+",
-         tests="test_figures_{stem}.py test_figures_base.py test_figures_in_the_browser.py",
+         tests="test_{stem}.py test_figures_{stem}.py test_figures_base.py test_figures_from_outside.py "
+               "test_figures_in_the_browser.py",
          mutants="figures/{stem}.py figures/{stem}.js web/{stem}.py web/{stem}.js"),
     Rule("exercises", rf"{_IN}checks/(?P<stem>\w+?)(?:\.zh)?\.(?:py|md)",
-         tests="test_checks_{stem}.py test_answers.py", mutants="checks/{stem}.py", translation="*"),
+         tests="test_checks_{stem}.py test_checks_exercise.py test_answers.py", mutants="checks/{stem}.py",
+         translation="*"),
     Rule("poems", rf"{_IN}trained/verse/\w+\.txt\.xz", tests="test_verse.py"),
+    Rule("what was trained", rf"{_IN}trained/(?P<stem>\w+)/(?:\w+\.safetensors|card\.json)",
+         tests="test_{stem}.py test_{stem}_*.py test_book_parts.py"),
+    Rule("the program", rf"{_IN}(?P<file>__main__\.py)", tests="test_main.py", mutants="{file}"),
+    Rule("what transformers reads", rf"{_IN}(?P<file>hf/(?P<stem>\w+)\.\w+)",
+         tests="test_{stem}.py test_{stem}_*.py test_hf_{stem}.py test_hf.py test_text.py", mutants="{file}"),
     Rule("a module", rf"{_IN}{_FILE}",
-         tests="test_{stem}.py test_{stem}_*.py test_{folder}_{stem}.py test_{folder}.py", mutants="{file}"),
+         tests="test_{stem}.py test_{stem}_*.py test_{folder}_{stem}.py test_{folder}.py test_{folder}_stored.py",
+         mutants="{file}"),
     Rule("the catalog of mutants", r"tests/mutants/.+", tests="test_mutants.py", mutants="+"),
     Rule("a test", r"tests/(?:\w+/)*(?P<test>test_\w+\.py)", tests="{test}"),
-    Rule("what tests share", r"(?:tests/.+|conftest\.py)", tests="test_pretended_device.py test_node.py"),
+    Rule("what tests share", r"(?:tests/.+|conftest\.py)",
+         tests="test_pretended_device.py test_node.py test_durations.py"),
+    Rule("what a notebook carries", r"tools/(?:install_cell|self_contained)\.py",
+         tests="test_install_cell.py test_self_contained.py"),
     Rule("a tool", r"tools/(?P<stem>\w+)\.\w+", tests="test_{stem}.py test_{stem}_*.py test_tools.py"),
     Rule("the guide", r"CONTRIBUTING\.md", tests="test_contributing.py"),
     Rule("what runs the tests", r"\.ci/run|Makefile|\.github/.+", tests="test_ci.py test_release.py"),
@@ -126,6 +146,12 @@ def mutants_by_file(root: Path = ROOT) -> dict[str, int]:
     return {file: files.count(file) for file in files}
 
 
+@cache
+def test_files(root: Path = ROOT) -> list[str]:
+    """All files of tests, from the root."""
+    return sorted(path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py"))
+
+
 def looks_at(path: str, root: Path = ROOT) -> Iterator[Look]:
     """What looks at one file closely, the nearest first."""
     if not (found := rule_of(path)):
@@ -141,8 +167,8 @@ def looks_at(path: str, root: Path = ROOT) -> Iterator[Look]:
 
     def files(text: str) -> list[str]:
         """The files that there are: not everything has tests of its own."""
-        found = {file for pattern in parts(text) for file in (root / "tests").rglob(pattern)}
-        return sorted(file.relative_to(root).as_posix() for file in found)
+        wanted = [re.compile(fnmatch.translate(pattern)) for pattern in parts(text)]
+        return [file for file in test_files(root) if any(name.match(file.rpartition("/")[2]) for name in wanted)]
 
     [word] = parts(rule.word) or [""]
     for name in parts(rule.translation):
@@ -203,8 +229,7 @@ def is_close(look: Look, root: Path = ROOT) -> bool:
     and compares the translation."""
     if look.kind not in ("tests", "about"):
         return look.kind != "translation"
-    text = (root / look.name).read_text(encoding="utf-8")
-    return bool(re.search(r"\bmark\.long\b|\bpage\b|\bbrowser\b", text))
+    return bool(CLOSE.search((root / look.name).read_text(encoding="utf-8")))
 
 
 # What has changed

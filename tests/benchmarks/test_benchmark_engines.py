@@ -146,6 +146,7 @@ def test_our_ways_and_the_engines_are_timed_together_and_compared(bench):
     json.dumps(result)
 
 
+@pytest.mark.long
 def test_everybody_works_with_one_thread_and_with_those_of_the_run(bench, monkeypatch):
     started, used = [], []
     start = client.start_engines
@@ -172,12 +173,14 @@ def test_everybody_works_with_one_thread_and_with_those_of_the_run(bench, monkey
     json.dumps(result)
 
 
+@pytest.mark.long
 def test_an_engine_that_fails_is_left_out_and_the_rest_is_measured(bench):
     result = AmongEngines("small", prompt=5, new=13, peers=("plain",)).run(bench)
     assert set(result["seconds"]) == {"plain"}
     assert "thirteen tokens" in result["missing"]["onnxruntime int4"]
 
 
+@pytest.mark.long
 def test_an_engine_that_fails_in_a_round_is_left_out_of_all(bench, monkeypatch):
     asked = []
 

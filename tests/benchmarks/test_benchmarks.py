@@ -433,6 +433,7 @@ def test_a_stored_run_is_shown_again(tmp_path, capsys):
     assert first.endswith(capsys.readouterr().out)
 
 
+@pytest.mark.long
 def test_a_run_of_engines_alone_is_drawn_as_their_chart(tmp_path):
     run = report.load(report.RESULTS / "engines.json")
     assert draw(run, tmp_path / "engines.svg")

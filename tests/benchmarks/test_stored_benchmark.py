@@ -364,6 +364,7 @@ def by_bytes(model, cut):
     return model
 
 
+@pytest.mark.long
 @torch.no_grad()
 def test_what_ctranslate2_loses_is_its_vectors_eight_bits_and_without_wide_sums_far_more(committed):
     """The stored run is of a processor that adds products of bytes in 32 bits."""

@@ -26,6 +26,7 @@ from book_builder import (
     wait_until,
 )
 from browser import ALIVE, FIGURE, Watch
+from cases import long_after
 from playwright.sync_api import Page, Route
 
 from minimind_edu.web import host
@@ -42,12 +43,9 @@ pytestmark = pytest.mark.always
 # Chapters first: what is asked of chapters only and of all pages is then asked of the same visit.
 DIALS = "chapters/deeper/D04_rope_rotation"  # a page with numbers that can be dragged
 MOST_HEIGHT = 12_000  # pixels of a lesson, 1280 wide
-VISITED = [*CHAPTERS, *(name for name in PAGES if name not in CHAPTERS)]
-
-
-def long(names: list[str]) -> list:
-    """Pages that only `pytest --all` visits."""
-    return [pytest.param(name, marks=pytest.mark.long) for name in names]
+OTHERS = sorted((name for name in PAGES if name not in CHAPTERS), key=lambda name: "/deeper/" in name)
+VISITED = [*CHAPTERS, *OTHERS]
+DEEPER = sum("/deeper/" in name for name in OTHERS)  # the last ones: with figures of their lessons, so long
 
 
 STILL = ".mm-opening .mm-still .mm-fig:visible"
@@ -138,13 +136,13 @@ def phone(browser):
     yield from on_a_page(browser, NARROW, has_touch=True)
 
 
-@pytest.fixture(scope="module", params=VISITED)
+@pytest.fixture(scope="module", params=long_after(len(VISITED) - DEEPER, VISITED))
 def on_desktop(request, desktop, html) -> Visit:
     """A page from a folder."""
     return Visit.to(request.param, html.as_uri(), *desktop)
 
 
-@pytest.fixture(scope="module", params=long(VISITED))
+@pytest.fixture(scope="module", params=long_after(0, VISITED))
 def on_phone(request, phone, http_address) -> Visit:
     """A page from a server with a strict content security policy."""
     return Visit.to(request.param, http_address, *phone)
@@ -159,7 +157,7 @@ WITHOUT_SLIDERS = {
     "chapters/13_training_in_minutes",
     "chapters/16_a_real_text",
 }  # their figures have buttons and choices
-CHAPTERS_ON_PHONE = pytest.mark.parametrize("on_phone", long(CHAPTERS), indirect=True)
+CHAPTERS_ON_PHONE = pytest.mark.parametrize("on_phone", long_after(0, CHAPTERS), indirect=True)
 
 
 @pytest.fixture
@@ -522,7 +520,7 @@ SHOWN = """(figure) => {
 }"""
 
 
-@pytest.mark.parametrize("over", ["http", "file"])
+@pytest.mark.parametrize("over", long_after(1, ["http", "file"]))
 @pytest.mark.parametrize(
     ("name", "place", "values", "left"),
     [

@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 from book_builder import CHAPTERS, NARROW, PAGES, context_of, settle, wait_until
 from browser import Watch
+from cases import long_after
 from minimind_book import reference, search_texts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,7 +73,7 @@ def test_the_right_page_comes_first(find, edition, query, pages):
     assert first["address"].startswith(tuple(pages.split())), [one["address"] for one in find(query, edition)[:4]]
 
 
-@pytest.mark.parametrize("edition", ["en", "zh"])
+@pytest.mark.parametrize("edition", long_after(1, ["en", "zh"]))
 def test_every_name_in_the_glossary_leads_to_the_place_that_explains_it(find, html, edition):
     """First; of terms that share a name but for an s, such as the two heads, each is among the first three."""
     text = (html / ("zh" if edition == "zh" else "") / search_texts.FILE).read_text(encoding="utf-8")
@@ -263,7 +264,9 @@ def found_for(page, address: str, words: str) -> list[tuple[str, str, str]]:
 @pytest.mark.always
 @pytest.mark.parametrize(
     ("edition", "words"),
-    [("", "kv cache"), ("", "repeat_kv_simple"), ("", "004 §3.7"), ("zh/", "权重共享"), ("zh/", "LayerNorm")],
+    long_after(
+        2, [("", "kv cache"), ("zh/", "权重共享"), ("", "repeat_kv_simple"), ("", "004 §3.7"), ("zh/", "LayerNorm")]
+    ),
 )
 def test_from_a_folder_the_search_finds_the_same_with_the_same_excerpts(page, addresses, edition, words):
     watch = Watch(page)

@@ -16,6 +16,7 @@ import nbformat
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import long_after
 from hypothesis import given
 from hypothesis import strategies as st
 from model_builders import KINDS, SLOW_PROPERTY, talkative_model, tiny_model, token_ids
@@ -82,7 +83,7 @@ def plain_tokens(case, rows, masked, option):
     return decoded(model_of(case), "plain", token_ids(rows, 7), 12, **options)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", long_after(len(KINDS), CASES))
 def test_compiled_decoding_gives_the_plain_tokens(case):
     """Every option meets every number of rows, with padding and without."""
     model = model_of(case)
@@ -435,7 +436,7 @@ def assert_follows(compiled, model, ids, mask=None):
 
 
 @pytest.mark.filterwarnings("ignore:compiled decoding is only plain")
-@pytest.mark.parametrize("change", CHANGED)
+@pytest.mark.parametrize("change", long_after(9, CHANGED))
 def test_a_model_that_somebody_changed_is_followed_until_it_is_changed_back(monkeypatch, change):
     model, ids = talkative_model("minimind2_moe" if change == "top_k" else "minimind2"), token_ids(2, 9)
     compiled = decoder(model)
@@ -492,7 +493,7 @@ def patched(patch):
     return mock.patch.object(place, name, make(getattr(place, name)))
 
 
-@pytest.mark.parametrize("rows", ["one", "padded"])
+@pytest.mark.parametrize("rows", long_after(1, ["one", "padded"]))
 @pytest.mark.parametrize("patch", PATCHES)
 def test_a_function_that_somebody_patched_is_called(monkeypatch, patch, rows):
     """Before the decoder is made, after it, and until it is what it was."""

@@ -11,6 +11,7 @@ import threading
 
 import pytest
 import torch
+from cases import long_after
 from model_builders import talkative_model, tiny_model, token_ids
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, device, fast
@@ -147,7 +148,7 @@ print(torch.equal(decoder.generate(ids, 20, eos_token_id=None), expected))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody forks here")
-@pytest.mark.parametrize("kind", ["float32", "int8"])
+@pytest.mark.parametrize("kind", long_after(1, ["float32", "int8"]))
 def test_a_forked_child_reads_on_and_so_does_its_parent(kind):
     """The model alone would not: torch's threads do not outlive a fork, and it waits for them."""
     command = [sys.executable, "-c", THIS_SOURCE + FORKING, str(library.SOURCE), kind]

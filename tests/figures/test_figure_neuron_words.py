@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from browser import open_figures, settle, unfold
+from cases import long_after
 from traitlets import TraitError
 
 from minimind_edu import world
@@ -46,7 +47,7 @@ def probabilities(model, ids: np.ndarray) -> torch.Tensor:
 # What is measured
 
 
-@pytest.mark.parametrize("story", [STORY, OTHER])
+@pytest.mark.parametrize("story", long_after(1, [STORY, OTHER]))
 def test_without_a_neuron_the_next_word_is_what_the_model_without_its_column_says(model, story):
     read, ids = reading_of(story), ids_of(story)
     usual = probabilities(model, ids)

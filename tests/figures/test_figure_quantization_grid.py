@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from browser import ALIVE, open_figures, read_out, serve, settle, static_page, unfold
+from cases import long_after
 
 from minimind_edu import world
 from minimind_edu.figures import QuantizationGrid, living_script
@@ -82,7 +83,7 @@ def figure(page):
 # The page against the package
 
 
-@pytest.mark.parametrize("bits, per", GRIDS)
+@pytest.mark.parametrize("bits, per", long_after(len(PER), reversed(GRIDS)))
 def test_weights_logits_and_divergence_are_those_of_the_package(live, bits, per):
     question = asked()[5]
     found = live.evaluate(RUN, [question.prompt.tolist(), bits, per])

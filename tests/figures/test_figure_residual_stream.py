@@ -3,11 +3,13 @@
 import itertools
 import re
 from dataclasses import replace
+from functools import cache
 
 import pytest
 import torch
 import torch.nn.functional as F
 from browser import open_figures, read_out, settle, unfold
+from cases import long_after
 from story_reader import read_story, show_story
 from torch import nn
 from traitlets import TraitError
@@ -131,14 +133,14 @@ def test_post_norm_is_even_when_quiet_and_grows_with_depth_when_loud():
     assert loud[2] / loud[1] > 5 * loud[1] / loud[0] > 5
 
 
-def test_the_explosion_is_that_of_the_product():
+@pytest.mark.parametrize("seed", long_after(1, [0, 1, 2]))
+def test_the_explosion_is_that_of_the_product(seed):
     """With three seeds: a relative change passes a product multiplied by the root of 2, all else by 1."""
-    for seed in (0, 1, 2):
-        ends = {network: module.first_to_last(network, seed)[8.0] for network in ("swiglu", *module.INNER)}
-        assert set(ends) > set(NETWORKS)
-        for network, ratio_of_ends in ends.items():
-            assert ratio_of_ends > 200 if network in ("swiglu", "bilinear") else ratio_of_ends < 10
-    assert module.first_to_last("swiglu", 0)[8.0] == pytest.approx(ratio("post", 8.0), rel=6e-3)
+    ends = {network: module.first_to_last(network, seed)[8.0] for network in ("swiglu", *module.INNER)}
+    assert set(ends) > set(NETWORKS)
+    for network, ratio_of_ends in ends.items():
+        assert ratio_of_ends > 200 if network in ("swiglu", "bilinear") else ratio_of_ends < 10
+    assert seed or ends["swiglu"] == pytest.approx(ratio("post", 8.0), rel=6e-3)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -150,10 +152,16 @@ def test_the_explosion_is_as_strong_as_that_says(seed):
             assert measured ** (1 / 31) == pytest.approx(theory[i].item(), abs=0.04)
 
 
+@cache
+def forward(placement):
+    """The run of the gated network, which is compared with each of the others."""
+    return module.run_forward(placement)[0]
+
+
 @pytest.mark.parametrize("network", module.INNER)
 def test_networks_add_equally_much(network):
     for placement in ("pre", "post"):
-        (gated, _), (other, _) = module.run_forward(placement), module.run_forward(placement, network)
+        gated, other = forward(placement), module.run_forward(placement, network)[0]
         torch.testing.assert_close(other.added[2, 1::2].mean(), gated.added[2, 1::2].mean(), rtol=0.2, atol=0)
     x = torch.randn(500, 64, dtype=torch.float64, generator=torch.Generator().manual_seed(5))
     net = module.small_model("post", network).model.layers[3].mlp
@@ -198,13 +206,13 @@ def test_what_was_measured_cannot_be_set():
 
 
 def test_the_numbers_depend_neither_on_the_notebooks_default_dtype_nor_on_whether_it_computes_gradients():
-    expected = ResidualStream().state()
+    expected = module.measurements("relu")
     module.measurements.cache_clear()
     module.small_model.cache_clear()
     torch.set_default_dtype(torch.float64)
     try:
         with torch.no_grad():
-            assert ResidualStream().state() == expected
+            assert module.measurements("relu") == expected
     finally:
         torch.set_default_dtype(torch.float32)
 
@@ -546,7 +554,7 @@ def test_a_silent_half_is_a_model_whose_last_matrices_are_zero(placement, silent
     torch.testing.assert_close(end.detach(), expected.detach(), rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", long_after(1, [0, 1, 2]))
 @pytest.mark.parametrize("network", ["swiglu", *module.INNER])
 def test_without_attention_the_gradient_is_the_root_of_the_depth_or_the_depth_or_it_explodes(network, seed):
     pre, post = (module.first_to_last_by_depth(name, network, seed, "attention") for name in ("pre", "post"))

@@ -4,6 +4,7 @@ import random
 
 import pytest
 from browser import open_figures, settle
+from cases import long_after
 
 from minimind_edu.figures import SixteenHeads
 from minimind_edu.trained.living import answering
@@ -44,7 +45,7 @@ READINGS = """async ([payload, told, heads, sets]) => {
 }"""
 
 
-@pytest.mark.parametrize("story", answering.FORMS)
+@pytest.mark.parametrize("story", long_after(1, answering.FORMS))
 def test_every_set_that_is_tried_says_what_the_model_says(node, story):
     """The lesson test: no head, each alone, each alone left, the eleven and the five, and sets at random."""
     sets = [0, *SINGLE, *(2**16 - 1 - bit for bit in SINGLE), ELEVEN, 2**16 - 1 - ELEVEN, 2**16 - 1, *CHOSEN]

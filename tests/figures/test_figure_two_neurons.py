@@ -11,7 +11,6 @@ from minimind_edu.figures import TwoNeurons
 from minimind_edu.figures.two_neurons import ACTIVE
 from minimind_edu.trained.living import living_model, neurons
 
-STORED = neurons.measured()
 MATH = "figures/two_neurons/math"
 HELD = [*itertools.product((0.0, -40.0, -60.0, -143.0), (0.0, -46.0, -107.0))]  # activations of both
 
@@ -26,7 +25,7 @@ def logits(model, story: str, first: float, second: float) -> torch.Tensor:
 
     def hold(_, given):
         active = given[0].clone()
-        active[:, -1, STORED["pair"]] = torch.tensor([first, second], dtype=torch.float64)
+        active[:, -1, neurons.measured()["pair"]] = torch.tensor([first, second], dtype=torch.float64)
         return (active,)
 
     hook = neurons.network(model).down_proj.register_forward_pre_hook(hold)
@@ -42,7 +41,7 @@ def test_every_setting_is_the_models(model, node, story, first, second):
     wanted = logits(model, story, first, second)
     figure = TwoNeurons(shows="two", story=story)
     torch.testing.assert_close(figure.logits(first, second), wanted, atol=1e-8, rtol=1e-8)
-    drawn = node.call(MATH, "logitsAt", [STORED, STORED["told"][story], [first, second]])
+    drawn = node.call(MATH, "logitsAt", [neurons.measured(), neurons.measured()["told"][story], [first, second]])
     torch.testing.assert_close(torch.tensor(drawn, dtype=torch.float64), wanted, atol=1e-8, rtol=1e-8)
     [said] = node.call(MATH, "largest", [drawn, 1])
     assert said == int(wanted.argmax())
@@ -50,13 +49,13 @@ def test_every_setting_is_the_models(model, node, story, first, second):
 
 
 def test_what_the_lesson_says_of_the_slider(model):
-    said = {active: world.WORDS[logits(model, "en", active, STORED["told"]["en"]["active"][1]).argmax()]
+    said = {active: world.WORDS[logits(model, "en", active, neurons.measured()["told"]["en"]["active"][1]).argmax()]
             for active in (0, -40, -60, -143)}  # fmt: skip
     assert said == {0: "去", -40: "去", -60: "to the", -143: "to the"}
 
 
 def test_a_figure_begins_with_what_the_neurons_do_in_its_story():
-    for story, told in STORED["told"].items():
+    for story, told in neurons.measured()["told"].items():
         figure = TwoNeurons(shows="two", story=story)
         assert (figure.first, figure.second) == tuple(round(active) for active in told["active"])
         assert TwoNeurons(story=story, shows="inside").active()[0] == pytest.approx(told["active"][0], abs=1)
@@ -66,8 +65,8 @@ def test_the_count_of_places_is_that_of_the_model(node):
     model = living_model().requires_grad_(False)
     last = neurons.leaving(model, neurons.stories())["en"]
     for active in (0.0, -40.0, -100.0, ACTIVE[0]):
-        said = neurons.next_words(model, last, {STORED["pair"][0]: active})
-        told = node.call(MATH, "countThen", [STORED["places"]["en"], active])
+        said = neurons.next_words(model, last, {neurons.measured()["pair"][0]: active})
+        told = node.call(MATH, "countThen", [neurons.measured()["places"]["en"], active])
         assert told == sum(word == "to the" for word in said)
 
 
@@ -79,7 +78,7 @@ READ = """() => ({
 @pytest.mark.parametrize(("shows", "story"), [("one", "en"), *itertools.product(("two", "inside"), neurons.TOLD)])
 def test_each_combination_of_the_switches_says_what_the_model_says(page, model, shows, story):
     """The lesson test: view and story, each at its own numbers, at those of the other story, and at 0."""
-    other = STORED["told"]["zh" if story == "en" else "en"]
+    other = neurons.measured()["told"]["zh" if story == "en" else "en"]
     first, second = (round(active) for active in other["active"])
     settings = [{}, {"first": 0.0, "gate": 0.0}]
     settings.append(
@@ -122,8 +121,8 @@ REGION = """async ([stored, story, word, size, step]) => {
 
 @pytest.mark.parametrize("story", neurons.TOLD)
 def test_a_plane_is_shaded_where_the_word_follows(node, story):
-    size, step, word = 120, 10, STORED["words"].index("to the")
-    rows = node.evaluate(REGION, [STORED, story, word, size, step])
+    size, step, word = 120, 10, neurons.measured()["words"].index("to the")
+    rows = node.evaluate(REGION, [neurons.measured(), story, word, size, step])
     figure, seen = TwoNeurons(shows="two", story=story), set()
     for row, runs in enumerate(rows):
         for x in range(step // 2, size, step):

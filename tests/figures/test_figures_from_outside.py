@@ -6,6 +6,7 @@ from browser import ALIVE, Watch, open_figures, serve, static_page
 from figure_examples import EVERY_FIGURE, Probe, example
 from traitlets import Bool, Dict, Enum, Int, List, Unicode
 
+from minimind_edu.figures import class_of
 from minimind_edu.web import host
 from minimind_edu.web.traits import Finite, limits_of
 
@@ -83,7 +84,7 @@ def test_what_a_page_may_set_follows_from_the_trait():
 
 
 def test_what_is_measured_is_not_set():
-    limits = example("residual_stream").limits()
+    limits = class_of("residual_stream").limits()
     assert limits.keys() == {"placement", "network", "final_norm", "depth", "loudness", "block"}
 
 

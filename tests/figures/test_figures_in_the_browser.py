@@ -4,6 +4,7 @@ import browser as looking
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from browser import EMPTY, FALLBACK, FIGURE, Watch, open_figures, serve, settle, show, static_page, unfold
+from cases import long_after
 from figure_examples import EVERY_FIGURE, example, state_in
 
 from minimind_edu.figures import Figure, figure_names, module_source, own_stylesheet, shared_stylesheet
@@ -53,7 +54,7 @@ def test_figures_speak_without_scripts(browser, examples):
 
 
 @pytest.mark.always
-@pytest.mark.parametrize("over", ["http", "file"])
+@pytest.mark.parametrize("over", long_after(1, ["http", "file"]))
 def test_all_figures_live_on_one_static_page(browser, examples, tmp_path, over):
     context = browser.new_context()
     page = context.new_page()

@@ -85,6 +85,7 @@ def test_a_plan_gives_one_poem_and_another_seed_another(node, verse):
     assert first == again and first["places"] != other["places"]
 
 
+@pytest.mark.long
 def test_it_draws_as_often_as_is_probable_and_no_mark(node, verse):
     """The last character of a poem, 400 times, against its probability, of the likeliest that share 90 %."""
     given = encode("空山新雨后天气晚来秋明月松间照清泉石上")[1:]
@@ -101,6 +102,7 @@ def test_it_draws_as_often_as_is_probable_and_no_mark(node, verse):
         assert abs(drawn.count(id) / 400 - expected) < 4 * (expected * (1 - expected) / 400) ** 0.5
 
 
+@pytest.mark.long
 def test_a_given_rhyme_ends_the_second_line_and_the_first_couplet_leads_to_it(node, verse):
     """The rhyme is expected there several times as much as after a couplet that knew nothing of it."""
     rhyme = ids_of()["花"]
@@ -131,6 +133,7 @@ def test_a_whole_poem_may_be_given(node, verse):
     assert text_of(poem, 5) == "空山新雨后，天气晚来秋。明月松间照，清泉石上流。"
 
 
+@pytest.mark.long
 def test_without_the_heads_that_carry_it_the_rhyme_goes(node, verse):
     """The form is the page's, so what a head is for can be seen also where the model alone would lose the form."""
     seeds = [{"seed": seed, "lines": 8} for seed in range(10)]

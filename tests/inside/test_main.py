@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from cases import long_after
 from own_models import own_folder, own_model
 
 from minimind_edu import __main__ as program
@@ -231,7 +232,7 @@ program.main(["open", *sys.argv[2:]])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system's own count of memory")
-@pytest.mark.parametrize("room", [10, 70, 140], ids=lambda room: f"{room} MiB")
+@pytest.mark.parametrize("room", long_after(1, [70, 10, 140]), ids=lambda room: f"{room} MiB")
 def test_too_little_memory_is_a_sentence(tmp_path, room):
     sizes = {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 5, "num_attention_heads": 8}
     model = own_model("minimind2", head_dim=64, num_key_value_heads=8, **sizes)
@@ -319,8 +320,7 @@ def started(tmp_path, *arguments):
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, preexec_fn=heard)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("times", [1, 20])
+@pytest.mark.parametrize("times, number", long_after(1, itertools.product((20, 1), SIGNALS)))
 def test_a_program_that_is_ended_leaves_no_page_and_no_server(number, times, tmp_path):
     with started(tmp_path) as running:
         said = itertools.takewhile(lambda line: "Ctrl-C" not in line, running.stderr)
@@ -335,8 +335,9 @@ def test_a_program_that_is_ended_leaves_no_page_and_no_server(number, times, tmp
         urllib.request.urlopen(address, timeout=30)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("said", ["rounding the weights", "writing the page"])
+@pytest.mark.parametrize(
+    "said, number", long_after(1, itertools.product(("writing the page", "rounding the weights"), reversed(SIGNALS)))
+)
 def test_a_page_that_is_being_written_when_the_program_ends_leaves_nothing(number, said, tmp_path):
     model = own_model("minimind2", hidden_size=512, intermediate_size=2048, num_attention_heads=8, head_dim=64)
     save_checkpoint(model, tmp_path / "m.safetensors")

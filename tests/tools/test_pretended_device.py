@@ -145,6 +145,7 @@ def cell(number: int, source: str, text: str):
     return new_code_cell(source, execution_count=number, outputs=[new_output("stream", text=text)])
 
 
+@pytest.mark.long
 def test_chapters_run_with_it_and_one_tensor_left_behind_in_a_chapter_is_seen(pytester, request, monkeypatch):
     """In a run of its own, with the conftest of this project."""
     picked = "import torch\nfrom minimind_edu import pick_device\nx = torch.ones(3).to(pick_device())\nprint(x)"

@@ -184,6 +184,7 @@ def test_another_machine_leaves_the_chapter_as_it_is(tmp_path, monkeypatch):
     assert refresh.refresh(path, measure=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "says"),
     [("1 / 0", "cell: ZeroDivisionError: division by zero"), ("print('/home/ada/x')", "prints '/home/ada'")],

@@ -17,6 +17,7 @@ from pathlib import Path
 import book_builder
 import nbformat
 import pytest
+from cases import long_after
 from packaging.metadata import Metadata
 from packaging.requirements import Requirement
 from packaging.utils import parse_wheel_filename
@@ -279,7 +280,7 @@ def test_the_package_is_compressed_once_for_all_chapters_that_carry_the_same(mon
     assert len(calls) == 2 and len(calls[0]) < len(calls[1])
 
 
-@pytest.mark.parametrize("chinese", [False, True])
+@pytest.mark.parametrize("chinese", long_after(1, [False, True]))
 def test_what_chapters_share_is_compressed_once_and_all_of_them_unpack(wheel, chinese, monkeypatch):
     install_cell._compressed.cache_clear()
     compressed, compress = [], lzma.compress
@@ -327,11 +328,13 @@ def test_its_own_package_is_found_also_by_other_processes_and_when_run_twice(cel
     assert not list(tmp_path.glob("minimind_edu-*")), "the folder goes with the kernel"
 
 
+@pytest.mark.long
 def test_no_variable_of_the_readers_keeps_it_from_unpacking(cell, tmp_path):
     mine = "package_folder = folder = prefix = wheel = paths = needed = 'mine'"
     assert seen_below(tmp_path, mine, cell, LOOK) == "True True\nTrue\n1\n"
 
 
+@pytest.mark.long
 def test_after_a_reset_what_was_imported_still_finds_its_files(cell, tmp_path):
     """The folder stays, and stays the one: what was imported from it reads its files from there when they are used."""
     before, after = "import sys; sys.before = list(sys.path)", "import sys; print(sys.path == sys.before)"
@@ -349,10 +352,12 @@ sys.path.insert(0, "old")
 """
 
 
+@pytest.mark.long
 def test_it_wins_over_another_version_that_is_installed(cell, tmp_path):
     assert seen_below(tmp_path, OLDER, cell, LOOK) == "True True\nTrue\n1\n"
 
 
+@pytest.mark.long
 def test_another_version_that_is_imported_already_is_told(cell, tmp_path):
     assert seen_below(tmp_path, OLDER + "import minimind_edu", cell) == (
         f"This notebook has minimind_edu {install_cell.version()} inside, but 0.0.9 is imported already: restart the "
@@ -367,6 +372,7 @@ def test_it_names_the_command_for_what_else_is_missing(cell, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_what_a_notebook_carries_ends_with_what_its_package_says_of_versions(cell, tmp_path, monkeypatch):
     """Here the package asks for another version, as it would of a library."""
     monkeypatch.setattr(install_cell, "version", lambda: "9.8")
@@ -380,7 +386,7 @@ def test_a_python_that_is_too_old_is_told_before_anything_is_unpacked(cell, tmp_
     assert seen == f"This book needs Python 3.11 or newer, and this kernel runs {here}.\nFalse\n"
 
 
-@pytest.mark.parametrize("place, wrong", [(0.0, "A"), (0.5, "-"), (0.99, "é")])
+@pytest.mark.parametrize("place, wrong", long_after(1, [(0.5, "-"), (0.0, "A"), (0.99, "é")]))
 def test_a_damaged_package_is_told_in_one_sentence_and_not_unpacked(cell, tmp_path, place, wrong):
     packed = packed_text(cell)
     at = int(place * len(packed))

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cases import long_after
 
 from tools import check, touched
 from tools.chapters import ROOT
@@ -158,6 +159,26 @@ def test_what_a_rule_names_is_there():
             assert any(look.kind in ("tests", "about") for path in fitting for look in looks_at(path)), rule.what
 
 
+@pytest.mark.skipif(not TRACKED, reason="this copy of the project has no history of git")
+def test_every_close_look_is_taken_when_something_beside_itself_is_touched():
+    """What no push runs always is run by the push that may break it."""
+    subjects = [path for path in TRACKED if rule_of(path) and rule_of(path)[0].what != "a test"]
+    reached = {look.name for look in looks(subjects) if look.kind in ("tests", "about")}
+    close = {
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if touched.CLOSE.search(path.read_text(encoding="utf-8"))
+    }
+    assert len(close) > 50
+    assert close - reached == set(), "add a rule to tools.touched, or such a name to one"
+
+
+def test_after_so_many_cases_the_others_are_long_and_none_is_lost():
+    first, second, third = long_after(1, iter(["a", "b", ("c", 3)]))
+    assert (first, second.values, third.values) == ("a", ("b",), ("c", 3))
+    assert [[mark.name for mark in case.marks] for case in (second, third)] == [["long"], ["long"]]
+
+
 def names(paths: list[str], kind: str) -> list[str]:
     return [look.name for look in looks(paths) if look.kind == kind]
 
@@ -260,9 +281,7 @@ def here(repository, monkeypatch):
     repository.git("commit", "-qm", "All")
     for module in (check, touched):
         monkeypatch.setattr(module, "ROOT", repository.folder)
-    touched.mutants_by_file.cache_clear()
     yield repository
-    touched.mutants_by_file.cache_clear()
 
 
 def own(repository: Repository) -> tuple[list[str], list[str]]:

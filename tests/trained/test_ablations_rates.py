@@ -19,6 +19,7 @@ def test_the_losers_are_stored_at_both_rates():
         assert run["held_out"] > runs()["entropy"] - 0.02 and list(run["accuracy"]) == list(TASKS)
 
 
+@pytest.mark.long
 def test_a_run_is_that_of_the_lab_but_for_the_rate():
     """At the recipe's own rate its first steps are those of the stored run of the same seed."""
     made = program.run("1 layer", 1, steps=RECIPE.steps)

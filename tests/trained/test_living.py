@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from cases import long_after
 
 from minimind_edu import world
 from minimind_edu.trained.living import (
@@ -51,7 +52,7 @@ def model():
     return living_model()
 
 
-@pytest.fixture(params=STORED)
+@pytest.fixture(params=long_after(1, STORED))
 def both(request):
     """Either stored model: its name, the model and its card."""
     return request.param, living_model(request.param), card(request.param)

@@ -4,11 +4,12 @@ import itertools
 
 import pytest
 import torch
+from cases import long_after
 
 from minimind_edu import world
 from minimind_edu.trained.living import STORED, answering, heads, living_model
 
-MODELS = pytest.mark.parametrize("name", STORED)
+MODELS = pytest.mark.parametrize("name", long_after(1, STORED))
 LANGUAGES = pytest.mark.parametrize("language", answering.FORMS)
 
 
@@ -154,6 +155,7 @@ def test_for_who_goes_one_head_more_is_needed(name, language):
             assert least < answering.shares(some, told)[0] <= most
 
 
+@pytest.mark.long
 @MODELS
 def test_one_head_of_the_last_word_decides_the_language(name):
     some = living_model(name)
@@ -188,6 +190,17 @@ def test_query_keys_and_values_give_what_a_head_mixes_last(name, asked):
         torch.testing.assert_close(weights @ v, answering.mixed(some, head, asked)[0, -1])
 
 
+@LANGUAGES
+def test_what_is_read_once_answers_as_the_whole_story_does(model, language):
+    told, turned = (answering.stories(40, language, who=who) for who in ("stays", "goes"))
+    past, there = answering.read(model, told), answering.mixtures(model, turned.ids)
+    for head in ("1.1", "3.4", "4.2"):
+        with answering.rewritten(model, head, answering.given(there[head], [-1])):
+            found = answering.shares(model, told, past)
+            assert found == answering.shares(model, told)
+        assert found == ((1, 0) if head == "1.1" else (0, 1))
+
+
 def test_every_head_gets_back_what_it_mixed_and_no_other_does(model, asked):
     whole, found = model(asked).logits, answering.mixtures(model, asked)
     assert tuple(found) == answering.ALL
@@ -202,7 +215,7 @@ def test_every_head_gets_back_what_it_mixed_and_no_other_does(model, asked):
 
 def test_a_mean_over_stories_is_what_every_story_gets(model):
     told = answering.stories(50)
-    change = answering.means(model, "1.2", told.ids)
+    change = answering.means(model, told.ids)["1.2"]
     given = answering.mixed(model, "1.2", told.ids)
     torch.testing.assert_close(change(given), given.mean(0).expand_as(given))
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from cases import long_after
 
 from minimind_edu import world
 from minimind_edu.model.broken_caches import BUGS, read
@@ -14,7 +15,7 @@ def asked():
     return world.questions("where", 30, seed=21)  # a stale cache spoils three of them
 
 
-@pytest.mark.parametrize("chunk", [16, 5])
+@pytest.mark.parametrize("chunk", long_after(1, [16, 5]))
 @pytest.mark.parametrize("bug", BUGS)
 @torch.no_grad()
 def test_questions_read_together_are_answered_as_alone(asked, bug, chunk):
@@ -35,7 +36,7 @@ def test_the_models_know_all_answers(asked, name):
 WALK = EARLIER + " Leo is in the attic. Mia is in the garden. Tom goes from the hall to the kitchen."
 
 
-@pytest.mark.parametrize("name", ["living", "twin"])
+@pytest.mark.parametrize("name", long_after(1, ["living", "twin"]))
 def test_the_more_a_stale_cache_holds_the_more_is_wrong(asked, name):
     story = world.decode(world.stories(1, 96, seed=5)[0])
     right = [right_answers(living_model(name), "stale", asked, earlier=held) for held in (EARLIER, WALK, story)]

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+from cases import long_after
 
 from minimind_edu import world
 from minimind_edu.trained.living import divisors, living_model
@@ -47,6 +48,17 @@ def test_only_some_norms_can_be_fixed(model):
         last = divisors.sizes(model, IDS)
     torch.testing.assert_close(last[:8], own[:8])
     assert not torch.allclose(last[8], own[8], rtol=0.01)
+
+
+def test_the_ends_are_of_all_texts_in_one_pass_or_in_several(model, monkeypatch):
+    whole, found = divisors.ends(model, TEXTS), divisors.sizes(model, IDS)
+    assert whole["first"] == found[:, :, 0].quantile(0.5, dim=1).tolist()
+    assert whole["others"] == found[:, :, 1:].flatten(1).quantile(0.5, dim=1).tolist()
+    monkeypatch.setattr("minimind_edu.trained.living.exam.BATCH", 1)
+    again = divisors.ends(model, TEXTS)
+    assert again.keys() == whole.keys()
+    for key in whole:
+        assert again[key] == pytest.approx(whole[key]), key
 
 
 def test_networks_in_proportion_double_what_is_doubled_and_change_nothing_where_norms_measure(model):
@@ -94,7 +106,7 @@ def test_a_number_is_a_percentile_of_the_sizes_of_all_words_or_of_all_but_the_fi
     assert apart[:, 1:].tolist() == [[20.0] * 9, [40.0] * 9] and apart[:, 0].tolist() == [1.0, 21.0]
 
 
-@pytest.mark.parametrize("name", ["living", "twin"])
+@pytest.mark.parametrize("name", long_after(1, ["living", "twin"]))
 def test_what_stands_first_is_the_same_vector_in_every_story(name):
     found = divisors.sizes(living_model(name).double(), torch.from_numpy(divisors.stories()))
     torch.testing.assert_close(found[:, 0, 0], found[:, 7, 0])
@@ -102,7 +114,7 @@ def test_what_stands_first_is_the_same_vector_in_every_story(name):
                                rtol=1e-3, atol=0)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["living", "twin"])
+@pytest.mark.parametrize("name", long_after(1, ["living", "twin"]))
 def test_the_stored_settings_are_those_of_the_stored_models(name):
     stored = divisors.measured()[name]
     assert len(stored["rows"]) == 2 ** len(divisors.SWITCHES) * len(divisors.PERCENTILES)
@@ -130,7 +142,7 @@ def test_what_the_lesson_says_of_both_models(name):
     assert nats[50, False, False, True] < 0.08 * nats[50, False, False, False]
 
 
-@pytest.mark.parametrize("name", ["living", "twin"])
+@pytest.mark.parametrize("name", long_after(1, ["living", "twin"]))
 def test_the_best_eight_numbers_are_better_than_any_percentile_and_far_from_measuring(name):
     stored = divisors.measured()[name]
     best = stored["trained"]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from cases import long_after
 
 from minimind_edu import world
 from minimind_edu.model.rope import apply_rotary_pos_emb, precompute_freqs_cis
@@ -16,7 +17,7 @@ LAST = 24  # position of "goes from the"
 HEADS = [(layer, head) for layer in range(4) for head in range(4)]
 
 
-@pytest.fixture(scope="module", params=STORED)
+@pytest.fixture(scope="module", params=long_after(1, STORED))
 def read_by(request):
     """Each stored model in float64, and its head that reads who goes."""
     return living_model(request.param).double(), moving.READERS[request.param]

@@ -5,13 +5,14 @@ from collections import Counter
 import pytest
 import torch
 import torch.nn.functional as F
+from cases import long_after
 
 from minimind_edu import world
 from minimind_edu.trained.living import living_model, neurons
 from minimind_edu.world.words import IDS
 
 
-@pytest.fixture(scope="module", params=neurons.PAIRS)
+@pytest.fixture(scope="module", params=long_after(1, neurons.PAIRS))
 def name(request) -> str:
     return request.param
 

@@ -8,6 +8,7 @@ from types import MethodType
 
 import pytest
 import torch
+from cases import long_after
 from torch import Tensor
 
 from minimind_edu import world
@@ -37,7 +38,7 @@ def attended_by_distance(self, x: Tensor, positions: tuple[Tensor, Tensor], *_, 
     return self.o_proj(output.flatten(2)), None
 
 
-@pytest.mark.parametrize("near", [0, 1, 48, 200])
+@pytest.mark.parametrize("near", long_after(2, [48, 0, 1, 200]))
 def test_each_pair_sees_each_word_where_it_should(model, near):
     at = torch.arange(FEW.shape[1], dtype=torch.float64)
     away = (at[:, None] - at)[..., None]
@@ -102,7 +103,7 @@ def again(name: str, stretch: int, way: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "stretch", "way"), [("living", 2, "far"), ("twin", 4, "pairs"), ("living", 8, "yarn")]
+    ("name", "stretch", "way"), long_after(1, [("living", 2, "far"), ("twin", 4, "pairs"), ("living", 8, "yarn")])
 )
 def test_a_stored_loss_is_the_models(name, stretch, way):
     again(name, stretch, way)

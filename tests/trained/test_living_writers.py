@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from cases import long_after
 
 from minimind_edu import world
 from minimind_edu.trained.living import STORED, answering, heads, living_model, writers
@@ -11,7 +12,7 @@ HEADS = [(layer, head) for layer in range(4) for head in range(4)]
 ROOMS = IDS[writers.NEW], IDS[writers.OLD]
 
 
-@pytest.fixture(scope="module", params=STORED)
+@pytest.fixture(scope="module", params=long_after(1, STORED))
 def name(request):
     return request.param
 

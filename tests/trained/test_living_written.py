@@ -71,6 +71,7 @@ def test_shown_stories_begin_alike_and_those_of_the_stored_model_hold(found):
         assert written.mistake(story) == "holds" and world.decode(story).isascii()
 
 
+@pytest.mark.long
 def test_a_rounded_model_writes_what_is_stored(found):
     model = living_model()
     seeds = written.shown_seeds(model)

@@ -17,6 +17,7 @@ from minimind_edu.trained.sweeps import (
     FLOOR,
     LARGE,
     MATRICES,
+    NORMS,
     PARTS,
     PATIENCE,
     RATES,
@@ -24,12 +25,14 @@ from minimind_edu.trained.sweeps import (
     SEEDS,
     SIZE_STEPS,
     SMALL,
+    WIDE_SPREADS,
     WIDTHS,
     __main__,
     above_floor,
     at_budget,
     batches,
     initialized,
+    multiplied,
     runs,
     sized,
     spread_of_scores,
@@ -119,6 +122,9 @@ def test_stored_runs_are_of_these_sweeps():
         assert kept == {(*each, seed) for each in made for seed in SEEDS}, name
     others = [(tuple(one["small"]), one["steps"]) for one in stored["other_rates"]]
     assert others == [(small, recipe.steps) for recipe, those in __main__.OTHER_RATES for small in those]
+    for name, settings in {"norms": NORMS, "wide": WIDE_SPREADS}.items():
+        kept = [(one["setting"], one["seed"]) for one in stored[name]]
+        assert kept == [(setting, seed) for setting in settings for seed in SEEDS]
     assert {(one["width"], one["seed"]) for one in stored["sizes"]} == {(w, s) for w in WIDTHS for s in SEEDS}
     for one in stored["sizes"]:
         assert one["words"][-1] == SIZE_STEPS[one["width"]] * 16 * 96
@@ -131,6 +137,19 @@ def test_a_stored_training_is_what_is_trained_now():
     [stored] = [one["above"] for one in runs()["board"] if (one["small"], one["seed"]) == (["q, k"], 0)]
     assert made == pytest.approx(stored, abs=0.02)
     assert made[-1] == pytest.approx(stored[-1], abs=0.005)
+
+
+@pytest.mark.parametrize(("name", "setting"), [("norms", "the four in the blocks"), ("wide", "0.15/√2")])
+def test_a_stored_swap_is_what_is_trained_now(name, setting):
+    [stored] = [one for one in runs()[name] if (one["setting"], one["seed"]) == (setting, 1)]
+    assert getattr(__main__, name)(setting, 1)["above"] == pytest.approx(stored["above"], abs=0.02)
+
+
+def test_every_parameter_is_multiplied_by_all_factors_in_its_name():
+    plain, changed = initialized((), 0), multiplied(initialized((), 0), {"norm": 0.5, "model.norm": 0.5, "q_proj": 3})
+    for (name, weight), new in zip(plain.named_parameters(), changed.parameters(), strict=True):
+        factor = 0.25 if name == "model.norm.weight" else 0.5 if "norm" in name else 3 if "q_proj" in name else 1
+        torch.testing.assert_close(new, factor * weight)
 
 
 def test_an_untrained_model_is_far_above_the_floor():
@@ -153,6 +172,7 @@ def test_the_program_stores_its_sweeps(tmp_path, monkeypatch):
     assert run["steps"] == 2 and run["above"] == round(run["above"], 4)
 
 
+@pytest.mark.long
 def test_a_size_is_looked_at_more_and_more_rarely():
     run = __main__.size(16, 0, steps=30)
     assert run["words"][-1] == 30 * 16 * 96 and run["words"] == sorted(set(run["words"]))

@@ -239,6 +239,7 @@ def test_what_the_chapter_says_of_the_masks_holds_in_both_models():
             assert run["both"][-1] < 0.05
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "mask", "ahead"), [("living", "late", 1)])
 def test_a_stored_fine_tuning_is_what_is_trained_now(name, mask, ahead):
     [stored] = [r for r in runs()["masks"] if (r["model"], r["mask"], r["ahead"]) == (name, mask, ahead)]
@@ -248,6 +249,7 @@ def test_a_stored_fine_tuning_is_what_is_trained_now(name, mask, ahead):
     assert made["stop"][-1] == pytest.approx(stored["stop"][-1], abs=0.1)
 
 
+@pytest.mark.long
 def test_stored_lora_and_dpo_are_what_is_trained_now():
     [stored] = [r for r in runs()["lora"] if (r["where"], r["rank"], r["seed"]) == ("last", 8, 0)]
     made = __main__.adapted("last", 8)

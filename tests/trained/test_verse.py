@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from cases import long_after
 
 from minimind_edu.trained.verse import CONFIG, WAYS, exam, new_model, phases, recipe, replay, rhymes, sounds
 from minimind_edu.trained.verse import __main__ as program
@@ -320,7 +321,7 @@ def test_what_shares_two_lines_with_another_poem_is_not_held_out(monkeypatch):
 # The training
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", long_after(1, WAYS))
 def test_a_short_run_writes_what_the_book_keeps(way, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(program, "HELD", 4)
     monkeypatch.setattr(program, "WRITTEN", 2)

@@ -37,6 +37,7 @@ def test_the_package_carries_little():
         verse_model("after")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", STORED)
 def test_the_card_is_that_of_the_stored_weights(name, corpus):
     model, told = verse_model(name), card()[name]

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 import torch
+from cases import long_after
 from node import Node
 
 from minimind_edu import MiniMindConfig, MiniMindForCausalLM, world
@@ -67,9 +68,11 @@ def logits_of(model, ids):
     return model(torch.as_tensor(ids)[None]).logits[0]
 
 
-def test_logits_and_greedy_words_are_torchs_token_by_token(live, model):
-    texts = stories() + asked(15)
+@pytest.mark.parametrize("step", long_after(1, [8, 1]), ids=["every eighth text", "all texts"])
+def test_logits_and_greedy_words_are_torchs_token_by_token(live, model, step):
+    texts = [*stories(), *asked(15)]
     assert len(texts) >= 200
+    texts = [*texts[7::step], texts[0]]  # lengths of 8 to 96 words, in each language
     close = total = 0
     for ids in texts:
         [found], expected = traced(live, ids, "logits"), logits_of(model, ids)

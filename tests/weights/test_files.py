@@ -8,6 +8,7 @@ import zipfile
 
 import pytest
 import torch
+from cases import long_after
 from safetensors.torch import save_file
 
 from minimind_edu.weights.files import read_json, read_weights
@@ -70,15 +71,16 @@ LARGE = {
     ),
     "a pickle of megabytes": (lambda at: packed(at, 3 * 10**6 * b"N"), "its pickle takes 3,000,000 bytes without the"),
     "an old pickle": (lambda at: at / "m.pth", "its pickle takes more than 1,048,576 bytes without the"),
-    "an old name": (lambda at: at / "name.pth", "its pickle takes more than 1,048,576 bytes without the"),
     "a bytearray": (lambda at: at / "array.pth", "it holds a bytearray, which no state dict does"),
     "a storage": (lambda at: at / "storage.pth", r"storage.pth cannot be read as .pth \(.*\): "),
+    # and files of 20 to 100 MB
+    "an old name": (lambda at: at / "name.pth", "its pickle takes more than 1,048,576 bytes without the"),
     "a header": (lambda at: at / "m.safetensors", "its header is said to take 90,000,000 bytes"),
     "JSON": (lambda at: at, "config.json cannot be read .*: it is longer than 16,777,216 bytes"),
 }
 
 
-@pytest.mark.parametrize("case", LARGE)
+@pytest.mark.parametrize("case", long_after(5, LARGE))
 def test_a_file_that_would_fill_the_memory_is_refused_at_once(case, tmp_path):
     array = b"\x80\x02cbuiltins\nbytearray\n" + of_length(10**10) + b"\x85R."
     for name, content in {

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from cases import long_after
 from model_builders import TINY_SIZES, tiny_model, token_ids
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, logging
@@ -265,9 +266,10 @@ def search(seeds, stored, folder):
     return fared, plain
 
 
-def test_three_hundred_configs_mean_what_transformers_makes_of_them(stored, tmp_path):
-    fared, plain = search(range(300), stored, tmp_path)
-    assert fared["equal"] > 120, fared
+@pytest.mark.parametrize("count", long_after(1, [75, 300]))
+def test_hundreds_of_configs_mean_what_transformers_makes_of_them(stored, tmp_path, count):
+    fared, plain = search(range(count), stored, tmp_path)
+    assert fared["equal"] > 0.4 * count, fared
     assert plain["equal"] > 10 * plain["refused"], plain
 
 

@@ -1,12 +1,18 @@
 """A deep and narrow model that is to learn sums: whether it does, with norms before or after what its sublayers add.
 
-Each number is the sum of the two before it, modulo 16. Nothing is stored: a training takes seconds. Chapter 10 trains
-with `o_proj`, `down_proj` or both multiplied before the first step.
+Each number is the sum of the two before it, modulo 16. `o_proj`, `down_proj` or both may be multiplied before the first
+step. `python -m minimind_edu.trained.deep_sums` trains every setting with three seeds, two minutes of one core, and
+writes `deep_sums.json`; `--into FILE` writes somewhere else than where the book looks.
 """
 
+import argparse
+import itertools
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Literal, cast
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast
 
 import torch
 import torch.nn.functional as F
@@ -17,8 +23,11 @@ from minimind_edu.model.block import MiniMindBlock
 from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.model.feed_forward import FeedForward
 from minimind_edu.model.model import MiniMindForCausalLM
+from minimind_edu.trained import stored
 from minimind_edu.trained.living import new_model
 from minimind_edu.trained.training import Recipe, train
+
+RESULTS = Path(__file__).parent / "deep_sums.json"
 
 MODULUS = 16
 TEXTS, LENGTH = 24, 10
@@ -32,6 +41,20 @@ SHAPE = MiniMindConfig(
     initializer_range=0.1,
     tie_word_embeddings=False,
 )
+Placement = Literal["pre", "post"]
+Case = tuple[Placement, float, float]  # where the norms stand, and the factors on attention and on the networks
+PLACEMENTS: tuple[Placement, ...] = ("pre", "post")
+SEEDS = (0, 1, 2)
+USUAL = {"steps": 40, "rate": 3e-3, "warmup": 0, "clip": 1e9}  # the options of `end`
+DROWNED: Case = ("post", 4, 1)
+AT_RATES: tuple[Case, ...] = (("pre", 1, 1), ("post", 1, 1), ("post", 1, 4), DROWNED)
+SETTINGS: list[tuple[Case, dict[str, Any]]] = [
+    *(((placement, *factors), {}) for placement in PLACEMENTS for factors in itertools.product((1, 4), (1, 4))),
+    *((case, {"rate": rate}) for case in AT_RATES for rate in (1.5e-3, 6e-3)),
+    (DROWNED, {"warmup": 20, "clip": 1.0}),
+    (DROWNED, {"rate": 1e-3, "steps": 120}),
+    (DROWNED, {"rate": 3e-4, "steps": 400}),
+]
 
 
 def batches(seed: int) -> Iterator[Tensor]:
@@ -44,9 +67,7 @@ def batches(seed: int) -> Iterator[Tensor]:
         yield torch.stack(rows, dim=1)
 
 
-def model(
-    placement: Literal["pre", "post"], seed: int, attention: float = 1.0, networks: float = 1.0
-) -> MiniMindForCausalLM:
+def model(placement: Placement, seed: int, attention: float = 1.0, networks: float = 1.0) -> MiniMindForCausalLM:
     """A new model of 12 blocks, 32 wide, untied, in float32.
 
     Args:
@@ -88,3 +109,80 @@ def mean_angle(model: MiniMindForCausalLM) -> float:
     outputs = model.model(next(batches(NEW)).to(device_of(model)))[0]  # [24, 10, E]
     cosines = F.cosine_similarity(outputs[:, 1:], outputs[:, :1], dim=-1)
     return cosines.clamp(-1, 1).acos().rad2deg().mean().item()
+
+
+@torch.no_grad()
+def sizes_added(model: MiniMindForCausalLM) -> Tensor:
+    """The RMS of what attention and of what the networks add, on average over the blocks, `[2]`; over 24 texts."""
+    found: list[Tensor] = []
+    halves = [
+        half for layer in cast(Iterable[MiniMindBlock], model.model.layers) for half in (layer.self_attn, layer.mlp)
+    ]
+    hooks = [
+        half.register_forward_hook(
+            lambda _, given, out: found.append((out[0] if isinstance(out, tuple) else out).pow(2).mean().sqrt())
+        )
+        for half in halves
+    ]
+    try:
+        model.model(next(batches(NEW)).to(device_of(model)))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return torch.stack(found).view(-1, 2).mean(0)
+
+
+def run(case: Case, seed: int, **options: Any) -> dict[str, Any]:
+    """One training: its setting, `angle` before, `end`, and `grown`, how many times as much attention and networks
+    add after it.
+
+    Args:
+        case: where the norms stand, and the factors on attention and on the networks.
+        seed: of the weights and of the texts.
+        **options: of `end`, where they are not USUAL.
+    """
+    placement, attention, networks = case
+    new = model(placement, seed, attention, networks)
+    angle, before = mean_angle(new), sizes_added(new)
+    reached = end(new, seed, **(USUAL | options))
+    measured = {"angle": angle, "end": reached, "grown": (sizes_added(new) / before).tolist()}
+    return _setting(case, seed, options) | stored.rounded(measured, 4)
+
+
+def _setting(case: Case, seed: int, options: dict[str, Any]) -> dict[str, Any]:
+    return {"placement": case[0], "attention": case[1], "networks": case[2], "seed": seed, **USUAL, **options}
+
+
+@cache
+def runs() -> list[dict[str, Any]]:
+    """What is stored of every training; see `run`."""
+    return json.loads(RESULTS.read_text(encoding="utf-8"))
+
+
+def run_of(case: Case, seed: int, **options: Any) -> dict[str, Any]:
+    """The stored training of this setting; the arguments are those of `run`.
+
+    Raises:
+        ValueError: if it is not one of SETTINGS, or its seed not one of SEEDS.
+    """
+    setting = _setting(case, seed, options)
+    for each in runs():
+        if setting.items() <= each.items():
+            return each
+    raise ValueError(f"only the trainings of SETTINGS and SEEDS are stored, got {setting}; `run` trains any other")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    stored.add_into(parser)
+    into = stored.place(parser, parser.parse_args().into, RESULTS)
+    results = []
+    for (case, options), seed in itertools.product(SETTINGS, SEEDS):
+        results.append(run(case, seed, **options))
+        print(results[-1], flush=True)
+    lines = ",\n".join(json.dumps(result) for result in results)
+    stored.write(f"[\n{lines}\n]\n", into)
+
+
+if __name__ == "__main__":
+    main()

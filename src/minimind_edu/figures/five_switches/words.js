@@ -5,7 +5,7 @@ export const fiveSwitchesWords = {
     titleCompact: "Make one part small. Which one keeps it from learning?",
     titles: {
       curve: "Small queries and keys change nothing. With small norms nobody learns.",
-      all: "With small norms, not one of 48 trainings learns.",
+      all: "At 32 channels, not one of 48 trainings with small norms learns.",
     },
     captions: {
       curve:

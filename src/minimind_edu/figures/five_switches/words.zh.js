@@ -1,11 +1,11 @@
-// The Chinese words of words.js as of ebc6c925.
+// The Chinese words of words.js as of dc665b5c.
 
 export const fiveSwitchesWords = {
   zh: {
     titleCompact: "让一个部件变小：小了哪一个，模型就学不会？",
     titles: {
       curve: "查询和键小，毫无影响；归一化小，谁也学不会。",
-      all: "归一化一小，48 次训练没有一次学会。",
+      all: "32 个通道：归一化一小，48 次训练没有一次学会。",
     },
     captions: {
       curve:

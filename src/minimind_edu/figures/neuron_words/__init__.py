@@ -161,17 +161,17 @@ def without_each(model: MiniMindForCausalLM, ids: np.ndarray) -> Tensor:
     """Probabilities of the next word, [L, I, S, V], at each of ids [S] with one neuron of one block switched off."""
 
     def switch_off(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor]:
-        hidden = given[0].clone()  # [I, S, I], a copy of the text for each neuron
+        inner = given[0].shape[-1]
+        hidden = given[0].repeat(inner, 1, 1)  # [1, S, I] -> [I, S, I]: up to here one text serves all neurons
         hidden.diagonal(dim1=0, dim2=2).zero_()
         return (hidden,)
 
-    networks, found = _networks(model), []
-    for mlp in networks:
+    text, found = torch.from_numpy(ids)[None].to(device_of(model)), []
+    for mlp in _networks(model):
         hook = mlp.down_proj.register_forward_pre_hook(switch_off)
-        copies = torch.from_numpy(ids).to(device_of(model)).expand(mlp.down_proj.in_features, -1)
         try:
             with torch.no_grad():
-                found.append(model(copies).logits.softmax(-1))
+                found.append(model(text).logits.softmax(-1))
         finally:
             hook.remove()
     return torch.stack(found)

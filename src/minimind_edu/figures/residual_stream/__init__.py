@@ -7,7 +7,7 @@ final norm. The ES module chooses among these runs and draws them.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -45,7 +45,7 @@ WEIGHT_STD = 0.02 * (768 / 64) ** 0.5
 
 
 class Forward(NamedTuple):
-    """One placement's run, all factors at once: a leading axis of len(LOUDNESS)."""
+    """One placement's run, all factors at once: a leading axis, 6 where these are LOUDNESS."""
 
     added: Tensor  # [6, 2L], RMS of what each sublayer adds
     total: Tensor  # [6, 2L], RMS of stream plus addition, before a post-norm takes its part
@@ -100,7 +100,7 @@ class ResidualStream(Figure):
 
     @default("embedding")
     def _size_of_the_embedding(self) -> float:
-        return small_model("pre").model.embed_tokens(text()[0]).pow(2).mean().sqrt().item()
+        return embedding_size()
 
     @default("guess")
     def _loss_of_a_guess(self) -> float:
@@ -151,13 +151,19 @@ class Variant(nn.Module):
     def __init__(self, swiglu: FeedForward, name: str):
         super().__init__()
         self.swiglu, self.inner, self.scale = swiglu, INNER[name], 1.0
-        random = torch.Generator().manual_seed(2)
-        x = torch.randn(1000, swiglu.up_proj.in_features, generator=random, dtype=torch.float64)
+        x = _arbitrary(swiglu.up_proj.in_features)
         with torch.no_grad():
             self.scale = (swiglu(x).pow(2).mean() / self(x).pow(2).mean()).sqrt().item()
 
     def forward(self, x: Tensor) -> Tensor:
         return self.scale * self.swiglu.down_proj(self.inner(self.swiglu, x))
+
+
+@cache
+def _arbitrary(width: int) -> Tensor:
+    """Vectors `[1000, E]` over which networks are compared."""
+    random = torch.Generator().manual_seed(2)
+    return torch.randn(1000, width, generator=random, dtype=torch.float64)
 
 
 @cache
@@ -183,10 +189,18 @@ def small_model(placement: str, network: str = "swiglu", seed: int = 0) -> MiniM
             std = EMBEDDING_STD if "embed" in name else WEIGHT_STD
             if weight.dim() == 2:
                 weight.copy_(std * torch.randn(weight.shape, generator=random, dtype=torch.float64))
-    if network != "swiglu":
+    if network != "swiglu" and placement == "post":  # as before norms: to scale them again takes longer than a run
+        for layer, same in zip(model.model.layers, small_model("pre", network, seed).model.layers, strict=True):
+            layer.mlp = same.mlp
+    elif network != "swiglu":
         for layer in model.model.layers:
             layer.mlp = Variant(cast(FeedForward, layer.mlp), network)
     return model
+
+
+def embedding_size() -> float:
+    """The RMS of the stream before the first block."""
+    return small_model("pre").model.embed_tokens(text()[0]).pow(2).mean().sqrt().item()
 
 
 def text() -> tuple[Tensor, Tensor]:
@@ -211,9 +225,14 @@ def step(placement: str, norm: Any, function: Any, x: Tensor, loud: Tensor) -> t
     return added, total, norm(total) if placement == "post" else total
 
 
+def _of_each(x: Tensor) -> Tensor:
+    """What belongs to one factor in a row: `[6 * B, ...]` -> `[6, rest]`."""
+    return x.detach().view(len(x) // SEQUENCES, -1)
+
+
 def _rms(x: Tensor) -> Tensor:
     """Over the channels of every position, then over positions and sequences: `[6 * B, S, E]` -> `[6]`."""
-    return x.detach().view(len(LOUDNESS), -1).pow(2).mean(-1).sqrt()
+    return _of_each(x).pow(2).mean(-1).sqrt()
 
 
 def run_forward(
@@ -223,6 +242,7 @@ def run_forward(
     louder: str = "both",
     silent: str | None = None,
     ids: Tensor | None = None,
+    loudness: Sequence[float] = LOUDNESS,
 ) -> tuple[Forward, list[Tensor]]:
     """All sequences through all blocks, once for every loudness: the batch is [6 * SEQUENCES].
 
@@ -231,17 +251,18 @@ def run_forward(
         louder: which sublayers get the factor, one of LOUDER; the others have 1.
         silent: `attention` or `networks`, if these add nothing at all.
         ids: the sequences, `[SEQUENCES, S]` with S up to LENGTH; None for those of `text`.
+        loudness: the factors; where they are fewer than LOUDNESS, so are the runs.
 
     Returns:
         the measurements, and the stream after every block, with its graph.
     """
     model, ids = small_model(placement, network, seed), text()[0] if ids is None else ids
-    factor = torch.tensor(LOUDNESS, dtype=torch.float64).repeat_interleave(SEQUENCES)[:, None, None]
+    factor = torch.tensor(loudness, dtype=torch.float64).repeat_interleave(SEQUENCES)[:, None, None]
     loud = [factor if louder in ("both", half) else torch.ones_like(factor) for half in LOUDER[1:]]
     loud = [times * (half != silent) for half, times in zip(LOUDER[1:], loud, strict=True)]
     length = ids.shape[1]
     tables = model.model.freqs_cos[:length], model.model.freqs_sin[:length]
-    start = model.model.embed_tokens(ids).repeat(len(LOUDNESS), 1, 1).requires_grad_()
+    start = model.model.embed_tokens(ids).repeat(len(loudness), 1, 1).requires_grad_()
     x, streams, measured = start, [start], []
     for layer in cast(Iterable[MiniMindBlock], model.model.layers):
         for (norm, function), times in zip(sublayers(layer, tables), loud, strict=True):
@@ -254,8 +275,7 @@ def run_forward(
 
 
 def _cosine(stream: Tensor, start: Tensor) -> Tensor:
-    at_positions = F.cosine_similarity(stream.detach(), start.detach(), dim=-1)
-    return at_positions.view(len(LOUDNESS), -1).mean(-1)
+    return _of_each(F.cosine_similarity(stream, start, dim=-1)).mean(-1)
 
 
 def run_backward(model: MiniMindForCausalLM, streams: list[Tensor], depth: int, final_norm: bool) -> Backward:
@@ -263,7 +283,7 @@ def run_backward(model: MiniMindForCausalLM, streams: list[Tensor], depth: int, 
     _, labels = text()
     end = streams[depth]
     logits = model.lm_head(model.model.norm(end) if final_norm else end)  # [6 * B, S, V]
-    targets = labels.repeat(len(LOUDNESS), 1)
+    targets = labels.repeat(len(end) // SEQUENCES, 1)
     losses = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")  # [6 * B, S]
     # the runs of the batch do not meet, so the gradient of the sum is each run's own
     gradients = torch.autograd.grad(losses.sum(), streams[1 : depth + 1], retain_graph=True)
@@ -271,8 +291,8 @@ def run_backward(model: MiniMindForCausalLM, streams: list[Tensor], depth: int, 
     reached = torch.stack([_rms(stream) for stream in streams[: depth + 1]], dim=1).amax(1)
     lost = ~(reached <= LARGEST)  # true for nan, too
     return Backward(
-        loss=losses.detach().view(len(LOUDNESS), -1).mean(-1).masked_fill(lost, math.nan),
-        spread=logits.detach().view(len(LOUDNESS), -1).std(-1).masked_fill(lost, math.nan),
+        loss=_of_each(losses).mean(-1).masked_fill(lost, math.nan),
+        spread=_of_each(logits).std(-1).masked_fill(lost, math.nan),
         gradient=(sizes / sizes[:, -1:]).masked_fill(lost[:, None], math.nan),
     )
 
@@ -299,11 +319,11 @@ def measurements(network: str) -> dict[str, Any]:
 
 @one_thread()
 @torch.enable_grad()
-def first_to_last(network: str, seed: int, placement: str = "post") -> dict[float, float]:
-    """The gradient after block 1 of 32, relative to that after the last, by what the sublayers add (LOUDNESS)."""
-    _, streams = run_forward(placement, network, seed)
-    gradient = run_backward(small_model(placement, network, seed), streams, max(DEPTHS), final_norm=True).gradient
-    return dict(zip(LOUDNESS, gradient[:, 0].tolist(), strict=True))
+def first_to_last(network: str, seed: int, loudness: Sequence[float] = LOUDNESS) -> dict[float, float]:
+    """The gradient after block 1 of 32 in post-norm, relative to that after the last, by what the sublayers add."""
+    _, streams = run_forward("post", network, seed, loudness=loudness)
+    gradient = run_backward(small_model("post", network, seed), streams, max(DEPTHS), final_norm=True).gradient
+    return dict(zip(loudness, gradient[:, 0].tolist(), strict=True))
 
 
 @one_thread()
@@ -315,12 +335,12 @@ def first_to_last_by_depth(
 
     Args:
         placement, network, seed, silent: of the run, as for `run_forward`.
-        loudness: one of LOUDNESS.
+        loudness: the factor on what the sublayers add.
     """
-    _, streams = run_forward(placement, network, seed, silent=silent)
-    model, at = small_model(placement, network, seed), LOUDNESS.index(loudness)
+    _, streams = run_forward(placement, network, seed, silent=silent, loudness=(loudness,))
+    model = small_model(placement, network, seed)
     backs = {depth: run_backward(model, streams, depth, final_norm=True) for depth in DEPTHS[1:]}
-    return {depth: back.gradient[at, 0].item() for depth, back in backs.items()}
+    return {depth: back.gradient[0, 0].item() for depth, back in backs.items()}
 
 
 def _numbers(values: Any) -> Any:

@@ -25,7 +25,7 @@ from minimind_edu.figures.residual_stream import (
     LOUDNESS,
     SEQUENCES,
     VOCABULARY,
-    ResidualStream,
+    embedding_size,
     run_forward,
     text,
 )
@@ -62,7 +62,7 @@ class SinkingWords(Figure):
 
     @default("embedding")
     def _size_of_the_embedding(self) -> float:
-        return ResidualStream().embedding
+        return embedding_size()
 
     @default("angles")
     def _angles_as_letters(self) -> dict[str, Any]:
@@ -115,14 +115,13 @@ def words_in(placement: str, louder: str, seed: int = 0) -> dict[str, Any]:
         word's output moves, relative to its size, if that word is replaced.
     """
     run, streams = run_forward(placement, seed=seed, louder=louder)
-    angles = torch.stack([angles_to_first(_first_sequence(stream)) for stream in streams], dim=1)
+    angles = torch.stack([angles_to_first(_sequence(stream)) for stream in streams], dim=1)
+    ids = text()[0][:1].repeat(len(REPLACED), 1)  # the first sequence, once for each word that is replaced
+    for sequence, place in enumerate(REPLACED.values()):
+        ids[sequence, place] = (ids[sequence, place] + 1) % VOCABULARY
+    others = run_forward(placement, seed=seed, louder=louder, ids=ids)[1]
     last = _last_output(streams)
-    moved = {}
-    for name, place in REPLACED.items():
-        ids = text()[0]
-        ids[0, place] = (ids[0, place] + 1) % VOCABULARY
-        other = _last_output(run_forward(placement, seed=seed, louder=louder, ids=ids)[1])
-        moved[name] = (other - last).norm(dim=-1)
+    moved = {name: (_last_output(others, i) - last).norm(dim=-1) for i, name in enumerate(REPLACED)}
     sizes = {"added": run.added, "total": run.total, **moved}
     if not all(values.amax() <= LARGEST for values in sizes.values()):
         raise ValueError(f"a run with norms must stay below {LARGEST}, where float16 ends; {placement}, {louder}")
@@ -152,14 +151,14 @@ def _letters(angles: list[list[int]]) -> str:
     return "".join(chr(UNCHANGED + b - a) for of_word in of_words for a, b in itertools.pairwise(of_word))
 
 
-def _first_sequence(stream: Tensor) -> Tensor:
-    """Of every loudness: `[6 * SEQUENCES, S, E]` -> `[6, S, E]`."""
-    return stream.unflatten(0, (len(LOUDNESS), SEQUENCES))[:, 0]
+def _sequence(stream: Tensor, number: int = 0) -> Tensor:
+    """One sequence in every loudness: `[6 * SEQUENCES, S, E]` -> `[6, S, E]`."""
+    return stream.unflatten(0, (len(LOUDNESS), SEQUENCES))[:, number]
 
 
-def _last_output(streams: list[Tensor]) -> Tensor:
-    """The last word's vector at the end, at size 1 as a final norm makes it: `[6, E]`."""
-    return F.normalize(_first_sequence(streams[-1])[:, -1], dim=-1)
+def _last_output(streams: list[Tensor], number: int = 0) -> Tensor:
+    """The last word's vector of one sequence at the end, at size 1 as a final norm makes it: `[6, E]`."""
+    return F.normalize(_sequence(streams[-1], number)[:, -1], dim=-1)
 
 
 def _short(values: Any) -> Any:

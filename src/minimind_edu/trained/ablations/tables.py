@@ -2,8 +2,8 @@
 one core.
 
 A sentence has three words: 0 or 7, then 1 or 6, then 2 or 5, at random, so the two words of a pair can replace each
-other everywhere. A model of one block reads such sentences, once for each of KINDS and each seed. The program stores
-how alike the rows of pairs and of all other words are after each of STOPS.
+other everywhere. A model of one block reads such sentences, once for each of KINDS and ELSEWHERE and each seed. The
+program stores how alike the rows of pairs and of all other words are after each of STOPS, and what a pair shares.
 """
 
 import argparse
@@ -40,6 +40,14 @@ KINDS: dict[str, dict[str, Any]] = {  # what is done to a model of two tables, o
     "decay": {"decay": DECAY},
     "one": {"tied": True},
 }
+FAST: dict[str, Any] = {"rate": 0.3, "steps": 200}
+WITH_ADAM: dict[str, Any] = {"adam": True, "rate": 0.003, "steps": 200}
+ELSEWHERE: dict[str, dict[str, Any]] = {  # two tables at other settings; no figure shows these
+    "rate × 3": FAST,
+    "no block": FAST | {"blocks": 0},
+    "Adam": WITH_ADAM,
+    "Adam, decay": WITH_ADAM | {"decay": 3.0},
+}
 SENTENCES, ROWS = 64, 8  # in a batch, of which each text has as many: [8, 24]
 CONFIG = MiniMindConfig(
     vocab_size=8,
@@ -64,9 +72,16 @@ def sentences(seed: int) -> Iterator[Tensor]:
 
 @one_thread()
 def watch(
-    seed: int, tied: bool = False, small: float = 1.0, decay: float = 0.0, steps: int = STOPS[-1]
+    seed: int,
+    tied: bool = False,
+    small: float = 1.0,
+    decay: float = 0.0,
+    steps: int = STOPS[-1],
+    rate: float = LEARNING_RATE,
+    blocks: int = 1,
+    adam: bool = False,
 ) -> Iterator[tuple[int, dict[str, Tensor]]]:
-    """Train by plain gradient descent; at each of STOPS, the step and for each table its rows `[V, E]`.
+    """Train by plain gradient descent; at each of STOPS and at the end, the step and for each table its rows `[V, E]`.
 
     Args:
         seed: of the weights and of the sentences.
@@ -74,16 +89,20 @@ def watch(
         small: what the rows that read are multiplied by before training.
         decay: what every table loses of itself in a step, divided by the learning rate.
         steps: how many.
+        rate: the learning rate.
+        blocks: between reading and scoring.
+        adam: Adam in place of plain gradient descent.
     """
     config = CONFIG if tied else replace(CONFIG, tie_word_embeddings=False)
     model = initialize(MiniMindForCausalLM(config), seed).double()
+    model.model.layers = model.model.layers[:blocks]
     tables = {"scoring": model.lm_head.weight}
     if not tied:
         tables["reading"] = model.model.embed_tokens.weight
         tables["reading"].data.mul_(small)
-    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
+    optimizer = (torch.optim.Adam if adam else torch.optim.SGD)(model.parameters(), lr=rate)
     for step, batch in zip(range(steps + 1), sentences(seed), strict=False):
-        if step in STOPS:
+        if step in (*STOPS, steps):
             yield step, {name: table.detach().clone() for name, table in tables.items()}
         optimizer.zero_grad()
         loss = model(batch, labels=batch).loss
@@ -91,7 +110,7 @@ def watch(
         loss.backward()
         optimizer.step()
         for table in tables.values():
-            table.data.mul_(1 - LEARNING_RATE * decay)
+            table.data.mul_(1 - rate * decay)
 
 
 def cosines(rows: Tensor, couples: tuple[tuple[int, int], ...]) -> Tensor:
@@ -106,17 +125,45 @@ def distance(rows: Tensor) -> Tensor:
     return (rows[..., first, :] - rows[..., second, :]).norm(dim=-1).mean(-1)
 
 
-def common_and_apart(rows: Tensor) -> tuple[float, float]:
-    """How long the mean of a pair's rows is, and half their difference, mean of the pairs: `[V, E]` -> two lengths."""
+def parts(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean of the rows of each pair, and half their difference: `[V, E]` -> two of `[pairs, E]`."""
     first, second = torch.tensor(PAIRS).unbind(1)
-    halves = (rows[first] + rows[second]) / 2, (rows[first] - rows[second]) / 2
-    common, apart = (half.norm(dim=-1).mean().item() for half in halves)
+    return (rows[first] + rows[second]) / 2, (rows[first] - rows[second]) / 2
+
+
+def common_and_apart(rows: Tensor) -> tuple[float, float]:
+    """How long the two `parts` are, mean of the pairs: `[V, E]` -> two lengths."""
+    common, apart = (part.norm(dim=-1).mean().item() for part in parts(rows))
     return common, apart
 
 
-def course(seed: int, kind: str, steps: int = STOPS[-1]) -> dict[str, Any]:
-    """One training: for each table the cosines `[stop, couple]` of pairs and others, and the distance `[stop]`."""
-    looks = [rows for _, rows in watch(seed, **KINDS[kind], steps=steps)]
+def given(begin: dict[str, Tensor], end: dict[str, Tensor]) -> dict[str, float]:
+    """The mean cosine of pairs in the trained table that reads, if it had what scoring has: of the common part the
+    length (`common`), or of what tells rows apart the share that is left (`apart`), or both.
+
+    Args:
+        begin: the rows `[V, E]` of both tables before training.
+        end: those after it.
+    """
+    common, apart = parts(end["reading"])
+    (more, less), (shared, kept) = (common_and_apart(end[name]) for name in ("scoring", "reading"))
+    before = {name: common_and_apart(rows)[1] for name, rows in begin.items()}
+    grown = more / shared
+    shrunk = less / before["scoring"] / (kept / before["reading"])
+    changed = {"apart": (1.0, shrunk), "common": (grown, 1.0), "both": (grown, shrunk)}
+    return {
+        name: torch.cosine_similarity(c * common + a * apart, c * common - a * apart, dim=-1).mean().item()
+        for name, (c, a) in changed.items()
+    }
+
+
+def course(seed: int, kind: str, steps: int | None = None) -> dict[str, Any]:
+    """One training: for each table the cosines `[stop, couple]` of pairs and others, the distance `[stop]`, and at the
+    end the two lengths of `common_and_apart`; where there are two tables, also what is `given`."""
+    how = dict((KINDS | ELSEWHERE)[kind])
+    if steps:
+        how["steps"] = steps
+    looks = [rows for _, rows in watch(seed, **how)]
     tables = {}
     for name in looks[0]:
         rows = torch.stack([look[name] for look in looks])  # [stop, V, E]
@@ -124,8 +171,11 @@ def course(seed: int, kind: str, steps: int = STOPS[-1]) -> dict[str, Any]:
             "pairs": cosines(rows, PAIRS).tolist(),
             "others": cosines(rows, OTHERS).tolist(),
             "distance": distance(rows).tolist(),
+            "common": common_and_apart(rows[-1])[0],
+            "apart": common_and_apart(rows[-1])[1],
         }
-    return {"kind": kind, "seed": seed, "tables": tables}
+    result = {"kind": kind, "seed": seed, "tables": tables}
+    return result if len(tables) == 1 else result | {"given": given(looks[0], looks[-1])}
 
 
 def courses() -> list[dict[str, Any]]:
@@ -137,7 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     stored.add_into(parser)
     into = stored.place(parser, parser.parse_args().into, COURSES)
-    results = [stored.rounded(course(seed, kind), 2) for kind in KINDS for seed in SEEDS]
+    results = [stored.rounded(course(seed, kind), 2) for kind in KINDS | ELSEWHERE for seed in SEEDS]
     lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
     stored.write(f"[\n{lines}\n]\n", into)
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from minimind_edu import world
 from minimind_edu.device import device_of
 from minimind_edu.model.attention import attention
+from minimind_edu.model.kv_cache import KVCache
 from minimind_edu.model.masks import causal_mask
 from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained.living import CONFIG, heads, living_model
@@ -115,11 +116,23 @@ def renamed(ids: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def shares(model: MiniMindForCausalLM, stories: Told) -> tuple[float, float]:
-    """How often the likeliest word is the right place, and how often the place of the other one."""
-    device = device_of(model)
-    says = model(stories.ids.to(device)).logits[:, -1].argmax(-1).cpu()
+def shares(model: MiniMindForCausalLM, stories: Told, past: KVCache | None = None) -> tuple[float, float]:
+    """How often the likeliest word is the right place, and how often the place of the other one.
+
+    Args:
+        model: the model.
+        stories: what it reads.
+        past: of `read`, where it has read all but the last word already.
+    """
+    ids = stories.ids.to(device_of(model))
+    says = model(ids if past is None else ids[:, -1:], past_key_values=past).logits[:, -1].argmax(-1).cpu()
     return (says == stories.place).float().mean().item(), (says == stories.other).float().mean().item()
+
+
+@torch.no_grad()
+def read(model: MiniMindForCausalLM, stories: Told) -> KVCache | None:
+    """The cache of all words but the last, for `shares`: what changes only at the last word leaves it as it is."""
+    return model(stories.ids[:, :-1].to(device_of(model)), use_cache=True).past_key_values
 
 
 @contextmanager
@@ -160,10 +173,10 @@ def mixed(model: MiniMindForCausalLM, name: str, ids: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def means(model: MiniMindForCausalLM, name: str, ids: Tensor) -> Callable[[Tensor], Tensor]:
-    """A change for `rewritten`: every position gets the mean over these texts of what the head mixes there."""
-    mean = mixed(model, name, ids).mean(0)
-    return lambda x: mean.expand_as(x)
+def means(model: MiniMindForCausalLM, ids: Tensor) -> dict[str, Callable[[Tensor], Tensor]]:
+    """For each head a change for `rewritten`: every position gets the mean over these texts of what it mixes there."""
+    usual = {name: mixture.mean(0) for name, mixture in mixtures(model, ids).items()}
+    return {name: lambda x, mean=mean: mean.expand_as(x) for name, mean in usual.items()}
 
 
 def given(mixtures: Tensor, places: Sequence[int], taken: Sequence[int] | None = None) -> Callable[[Tensor], Tensor]:

@@ -3,9 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-import numpy as np
 import torch
-from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from minimind_edu import world
 from minimind_edu.device import device_of
@@ -20,7 +19,7 @@ EARLIER = "<s> Tom is in the hall."  # what a cache that was not emptied still h
 def right_answers(
     model: MiniMindForCausalLM, bug: str, asked: Sequence[world.Question], chunk: int = 16, earlier: str = EARLIER
 ) -> int:
-    """To how many questions the first word of the answer is right. Questions of equal length are read together.
+    """To how many questions the first word of the answer is right. Questions of as many calls are read together.
 
     Args:
         model: who is asked.
@@ -29,22 +28,27 @@ def right_answers(
         chunk: so many words of a prompt go into a call.
         earlier: the text that a "stale" cache still holds.
     """
-    of_length = defaultdict(list)
+    alike = defaultdict(list)
     for question in asked:
-        of_length[len(question.prompt)].append(question)
-    return sum(_right(model, bug, group, chunk, earlier) for group in of_length.values())
+        earlier_words = (len(question.prompt) - 1) // chunk * chunk
+        # a last call of a single word gets no mask, even a square one: it is read apart
+        alike[earlier_words, len(question.prompt) - earlier_words == 1].append(question)
+    return sum(_right(model, bug, group, chunk, earlier) for group in alike.values())
 
 
 def _right(model: MiniMindForCausalLM, bug: str, group: Sequence[world.Question], chunk: int, earlier: str) -> int:
-    ids = torch.from_numpy(np.stack([question.prompt for question in group])).to(device_of(model))  # [B, S]
-    wanted = torch.tensor([question.answer[0] for question in group], device=ids.device)
+    device, count = device_of(model), len(group)
+    # shorter prompts are filled up behind their last word, which does not read what follows it
+    ids = pad_sequence([torch.from_numpy(question.prompt) for question in group], batch_first=True).to(device)  # [B, S]
+    last = torch.tensor([(len(question.prompt) - 1) % chunk for question in group], device=device)  # in its call
+    wanted = torch.tensor([question.answer[0] for question in group], device=device)
     cache, logits = None, ids.new_zeros(0)
     if bug == "stale":
-        before: Tensor = torch.from_numpy(world.encode(earlier)).to(ids.device)
-        _, cache = read(model, before.expand(len(group), -1))
+        _, held = read(model, torch.from_numpy(world.encode(earlier))[None].to(device))
+        cache = [(key.expand(count, -1, -1, -1), value.expand(count, -1, -1, -1)) for key, value in held]
     for piece in ids.split(chunk, dim=1):
         logits, cache = read(model, piece, cache, bug)
-    return int((logits[:, -1].argmax(-1) == wanted).sum())
+    return int((logits[torch.arange(count, device=device), last].argmax(-1) == wanted).sum())
 
 
 def right_by_last_place(asked: Sequence[world.Question]) -> int:

@@ -29,7 +29,7 @@ from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.model.norms import RMSNorm
 from minimind_edu.trained import stored
 from minimind_edu.trained.living import LENGTH, STORED, living_model
-from minimind_edu.trained.living.exam import divergence
+from minimind_edu.trained.living.exam import distributions, divergence
 from minimind_edu.trained.living.heads import block
 
 RESULTS = Path(__file__).parent / "divisors.json"
@@ -55,19 +55,26 @@ def stream_norms(model: MiniMindForCausalLM) -> list[RMSNorm]:
     return [cast(RMSNorm, norm) for norm in (*itertools.chain(*pairs), model.model.norm)]
 
 
-@torch.no_grad()
-def sizes(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
-    """The size of what each norm of the stream reads, its root mean square, `[norms, B, S]` for ids `[B, S]`."""
+@contextmanager
+def _heard(model: MiniMindForCausalLM) -> Iterator[list[Tensor]]:
+    """The sizes [B, S] of what the norms of the stream read inside the block, one after the other."""
     found: list[Tensor] = []
     hooks = [
         norm.register_forward_pre_hook(lambda _, given: found.append(given[0].pow(2).mean(-1).sqrt()))
         for norm in stream_norms(model)
     ]
     try:
-        model(ids.to(device_of(model)))
+        yield found
     finally:
         for hook in hooks:
             hook.remove()
+
+
+@torch.no_grad()
+def sizes(model: MiniMindForCausalLM, ids: Tensor) -> Tensor:
+    """The size of what each norm of the stream reads, its root mean square, `[norms, B, S]` for ids `[B, S]`."""
+    with _heard(model) as found:
+        model(ids.to(device_of(model)))
     return torch.stack(found)
 
 
@@ -149,9 +156,12 @@ def ends(model: MiniMindForCausalLM, texts: np.ndarray) -> dict[str, Any]:
         nats: the distance from the true probabilities, a word. first, others: the size of the first word, and the
         median size of all others, at each norm.
     """
-    found = sizes(model, torch.from_numpy(texts))
+    with _heard(model) as heard:
+        nats, _ = divergence(model, texts)  # in one pass or in several
+    count = len(stream_norms(model))
+    found = torch.stack([torch.cat(heard[norm::count]) for norm in range(count)])
     return {
-        "nats": divergence(model, texts)[0],
+        "nats": nats,
         "first": found[:, :, 0].quantile(0.5, dim=1).tolist(),
         "others": found[:, :, 1:].flatten(1).quantile(0.5, dim=1).tolist(),
     }
@@ -190,7 +200,7 @@ def train(model: MiniMindForCausalLM, begin: Tensor, steps: int = STEPS, weights
         weights: whether all weights of the model learn to live with fixed numbers.
     """
     texts = stories(SEED + 1, PRACTICE)
-    exact = torch.from_numpy(np.stack([world.distributions(story) for story in texts])).to(begin)  # [B, S, V]
+    exact = distributions(texts).to(begin)  # [B, S, V]
     ids, generator = torch.from_numpy(texts).to(begin.device), torch.Generator().manual_seed(0)
     logs = begin.log().detach().clone().requires_grad_()
     learning = [*model.requires_grad_(weights).parameters()] if weights else []

@@ -1,6 +1,7 @@
 """What a model has learned of the house: questions with one right answer, and its distance from the exact world."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -11,6 +12,7 @@ from minimind_edu.device import device_of
 from minimind_edu.model.model import MiniMindForCausalLM
 
 BATCH = 50  # texts at a time: small enough for any machine
+REMEMBERED = 256  # stories whose exact distributions are kept: a page asks about the same ones again and again
 
 
 @torch.no_grad()
@@ -32,10 +34,20 @@ def accuracy(model: MiniMindForCausalLM, asked: Sequence[world.Question]) -> flo
     return right / len(asked)
 
 
+@lru_cache(REMEMBERED)
+def _exact(story: tuple[int, ...]) -> np.ndarray:
+    return world.distributions(story)
+
+
+def distributions(stories: np.ndarray) -> Tensor:
+    """The world's distributions [B, T, V] of the word after each word of stories [B, T], in float64."""
+    return torch.from_numpy(np.stack([_exact(tuple(story)) for story in stories.tolist()]))
+
+
 @torch.no_grad()
 def divergence(model: MiniMindForCausalLM, stories: np.ndarray) -> tuple[float, float]:
     """KL(world, model) and the entropy of the world, in nats a word, averaged over the words of stories [B, T]."""
-    exact = torch.from_numpy(np.stack([world.distributions(story) for story in stories]))[:, :-1]  # [B, T - 1, V]
+    exact = distributions(stories)[:, :-1]  # [B, T - 1, V]
     log_exact = torch.where(exact > 0, exact, 1.0).log()
     kl = entropy = 0.0
     for begin in range(0, len(stories), BATCH):

@@ -4,10 +4,12 @@
     patience    two small initializations, given more steps
     rates       the same training at other learning rates
     other_rates the board at three times the rate, and what its ends need at a third of it
+    norms       some norms small, or all of them and what reads them larger, or nothing but what reads them small
+    wide        small norms in a model twice as wide, its matrices as large as the others, or as is usual at its width
     sizes       three widths of the book's model, and the compute that each loss cost
     __main__    `python -m minimind_edu.trained.sweeps` trains them with three seeds each and stores what they reached
 
-The task of all but the last is one sentence to translate: it is learned in seconds, and its entropy is known.
+The task of all but the sizes is one sentence to translate: it is learned in seconds, and its entropy is known.
 """
 
 import itertools
@@ -59,6 +61,16 @@ EVERY = 10  # steps between two looks
 PATIENCE = (240, 480)  # more steps, with all MATRICES small, and with small norms
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
 ENDS = tuple(small for small in BOARD if len(small) in (0, 1, 5) or small == MATRICES)
+READERS = ("q_proj", "k_proj", "v_proj", "gate_proj", "up_proj")  # what reads the output of a block's norms
+NORMS: dict[str, dict[str, float]] = {  # what parameters are multiplied by before training, by a part of their names
+    "the last norm small": {"model.norm": SMALL / LARGE},
+    "the four in the blocks": {"layernorm": SMALL / LARGE},
+    "all, and readers larger": {"norm": SMALL / LARGE} | dict.fromkeys(READERS, LARGE / SMALL),
+    "all, readers and table": {"norm": SMALL / LARGE} | dict.fromkeys((*READERS, "embed_tokens"), LARGE / SMALL),
+    "none, readers and table small": dict.fromkeys((*READERS, "embed_tokens"), SMALL / LARGE),
+}
+WIDE = replace(CONFIG, hidden_size=64, head_dim=16, intermediate_size=128)
+WIDE_SPREADS = {"0.15": LARGE, "0.15/√2": LARGE / math.sqrt(2)}
 WIDTHS = (16, 32, 64)
 SIZE_STEPS = {16: 3_700, 32: 1_000, 64: 500}
 GLANCES = 12  # looks at each of the three sizes, each after 1.5 times the steps of the one before
@@ -93,12 +105,15 @@ def initialized(small: Iterable[str], seed: int) -> MiniMindForCausalLM:
 
     The numbers drawn are the same for all; those of small parts are multiplied by SMALL / LARGE, and gains of 1 too.
     """
-    model = living.new_model(seed, CONFIG)
     names = [name for part in small for name in PARTS[part]]
-    with torch.no_grad():
-        for key, weight in model.named_parameters():
-            if any(name in key for name in names):
-                weight.mul_(SMALL / LARGE)
+    return multiplied(living.new_model(seed, CONFIG), dict.fromkeys(names, SMALL / LARGE))
+
+
+@torch.no_grad()
+def multiplied(model: MiniMindForCausalLM, factors: dict[str, float]) -> MiniMindForCausalLM:
+    """The model, each parameter multiplied by the factors whose keys are in its name."""
+    for name, weight in model.named_parameters():
+        weight.mul_(math.prod(factor for key, factor in factors.items() if key in name))
     return model
 
 
@@ -132,5 +147,6 @@ def at_budget(run: dict[str, Any], operations: float) -> float:
 
 
 def runs() -> dict[str, Any]:
-    """What is stored, a list each for `board`, `patience`, `rates`, `other_rates` and `sizes`: see `__main__`."""
+    """What is stored, a list each for `board`, `patience`, `rates`, `other_rates`, `norms`,
+    `wide` and `sizes`: see `__main__`."""
     return json.loads(RUNS.read_text(encoding="utf-8"))

@@ -1,8 +1,8 @@
 """Train every sweep and store what it reached: `python -m minimind_edu.trained.sweeps`, half an hour on one
 core.
 
-`--only board` trains one of board, patience, rates, other_rates and sizes and keeps what is stored of the others;
-`--into FILE` writes somewhere else.
+`--only board` trains one of board, patience, rates, other_rates, norms, wide and sizes and keeps what is stored of the
+others; `--into FILE` writes somewhere else.
 """
 
 import itertools
@@ -16,24 +16,32 @@ import torch
 from torch import Tensor
 
 from minimind_edu import world
+from minimind_edu.model.config import MiniMindConfig
 from minimind_edu.trained import stored
-from minimind_edu.trained.living import BATCH_SIZE, LENGTH, story_batches
+from minimind_edu.trained.living import BATCH_SIZE, LENGTH, new_model, story_batches
 from minimind_edu.trained.sweeps import (
     BOARD,
+    CONFIG,
     ENDS,
     EVERY,
     GLANCES,
+    LARGE,
     MATRICES,
+    NORMS,
     PATIENCE,
     RATES,
     RECIPE,
     RUNS,
     SEEDS,
     SIZE_STEPS,
+    SMALL,
+    WIDE,
+    WIDE_SPREADS,
     WIDTHS,
     above_floor,
     batches,
     initialized,
+    multiplied,
     sized,
 )
 from minimind_edu.trained.training import Recipe, train
@@ -60,6 +68,23 @@ def end(small: Iterable[str], seed: int, recipe: Recipe) -> dict[str, Any]:
     train(model, batches(seed), recipe)
     rate, steps = recipe.learning_rate, recipe.steps
     return {"small": list(small), "seed": seed, "rate": rate, "steps": steps, "above": above_floor(model)}
+
+
+def swap(setting: str, seed: int, factors: dict[str, float], config: MiniMindConfig = CONFIG) -> dict[str, Any]:
+    """One training of a model whose parameters were multiplied first, with where it ends above the floor."""
+    model = multiplied(new_model(seed, config), factors)
+    train(model, batches(seed), RECIPE)
+    return {"setting": setting, "seed": seed, "above": above_floor(model)}
+
+
+def norms(setting: str, seed: int) -> dict[str, Any]:
+    """One training of `sweeps.NORMS`."""
+    return swap(setting, seed, NORMS[setting])
+
+
+def wide(setting: str, seed: int) -> dict[str, Any]:
+    """One training with small norms and twice the width, its matrices as `sweeps.WIDE_SPREADS` has them."""
+    return swap(setting, seed, {"norm": SMALL / LARGE}, replace(WIDE, initializer_range=WIDE_SPREADS[setting]))
 
 
 def size(width: int, seed: int, steps: int | None = None) -> dict[str, Any]:
@@ -111,6 +136,8 @@ SWEEPS = {  # name -> its runs, one after the other
     ),
     "rates": lambda: (end(*chosen) for chosen in itertools.product(((), MATRICES), SEEDS, at(RATES))),
     "other_rates": lambda: (end(small, 0, recipe) for recipe, those in OTHER_RATES for small in those),
+    "norms": lambda: (norms(*chosen) for chosen in itertools.product(NORMS, SEEDS)),
+    "wide": lambda: (wide(*chosen) for chosen in itertools.product(WIDE_SPREADS, SEEDS)),
     "sizes": lambda: (size(*chosen) for chosen in itertools.product(WIDTHS, SEEDS)),
 }
 
