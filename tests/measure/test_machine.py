@@ -29,9 +29,16 @@ def test_bandwidth_is_bytes_and_peak_operations_over_seconds(monkeypatch):
         return {"sum": 4.0, "by rows": 0.5, "by columns": 2.0, "product": 0.25}
 
     monkeypatch.setattr(machine, "best_seconds", measured)
+    machine._limits.cache_clear()
     found = measure_machine("cpu", torch.float32)
     assert found.bandwidth == 2**30 / 0.5
     assert found.peak == 2 * 1024**3 / 0.25
+    monkeypatch.setattr(machine, "best_seconds", None)
+    assert measure_machine(torch.device("cpu"), torch.float32) is found, "it was measured"
+    monkeypatch.setattr(torch, "get_num_threads", lambda: -1)
+    with pytest.raises(TypeError):
+        measure_machine("cpu", torch.float32)  # with other threads it must be measured again
+    machine._limits.cache_clear()
 
 
 @pytest.mark.parametrize("way", ["sum", "by rows", "by columns"])

@@ -31,6 +31,7 @@ from minimind_edu.trained.tuning import (
     USER,
     WHERE,
     WORDS,
+    Chat,
     __main__,
     adapt,
     answers,
@@ -41,10 +42,13 @@ from minimind_edu.trained.tuning import (
     grades,
     in_chinese,
     labels_of,
+    occupied,
     pair_batches,
     prefer,
     rows,
     runs,
+    said,
+    sft,
     surprises,
 )
 from minimind_edu.world.words import PLACES, TWIN
@@ -141,6 +145,60 @@ def test_an_answer_ends_with_its_end_or_after_so_many_tokens():
     assert len(said) == 4 or said[-1] == END
 
 
+def test_answers_to_many_chats_are_those_to_each_alone():
+    model, some = beginner(seed=4), MADE[:12]
+    with torch.no_grad():
+        model.lm_head.weight[END] += 0.5 * model.lm_head.weight[:44].mean(0)  # so that some answers end
+    together = answers(model, some)
+    assert together == [reply for chat in some for reply in answers(model, [chat])]
+    assert len({len(chat.prompt) for chat in some}) > 1
+    for chat, reply in zip(some, together, strict=True):
+        with torch.no_grad():
+            logits = model(torch.tensor([chat.prompt + reply[:-1]])).logits[0, len(chat.prompt) - 1 :]
+        assert reply == logits.argmax(-1).tolist()
+
+
+def test_rooms_where_somebody_is_are_those_of_the_end_of_the_story():
+    told = "Mia is in the hall. Tom is in the attic. Mia goes from the hall to the study. where is Mia?"
+    [chat] = [Chat(world.encode(told).tolist(), world.encode("study").tolist())]
+    assert occupied(chat) == {"attic", "study"}
+    assert all(WORDS[chat.answer[0] % TWIN] in occupied(chat) for chat in MADE)
+
+
+class Says(torch.nn.Module):
+    """After each chat's prompt these words, whatever it reads."""
+
+    def __init__(self, asked, words):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1))
+        self.words = {tuple(chat.prompt): said for chat, said in zip(asked, words, strict=True)}
+
+    def forward(self, ids):
+        logits = torch.zeros(*ids.shape, len(WORDS))
+        for row, of_row in zip(ids.tolist(), logits, strict=True):
+            [(prompt, said)] = [(p, said) for p, said in self.words.items() if tuple(row[: len(p)]) == p]
+            for row_at, word in zip(of_row[len(prompt) - 1 :], said, strict=False):
+                row_at[word] = 1.0
+        return type("Out", (), {"logits": logits})
+
+
+def test_said_counts_how_answers_begin_and_whether_they_end():
+    asked = MADE[:4]
+    right, other = asked[0].answer[0], next(i for i in asked[1].question if i in PLACE_IDS - {asked[1].answer[0]})
+    words = [[right, END], [other] * 6, [PAD, END], [END]]
+    there = sum(WORDS[i % TWIN] in occupied(chat) for i, chat in ((right, asked[0]), (other, asked[1])))
+    wanted = {"right": 0.25, "occupied": there / 4, "pad": 0.25, "once": 0.25, "ends": 0.75}
+    assert said(Says(asked, words), asked) == wanted
+
+
+def test_halves_are_the_mean_of_the_answers_loss_and_the_rest():
+    recipe = replace(RECIPE, steps=1)
+    parts = {mask: sft(beginner(), mask, recipe=recipe)[0] for mask in ("answer", "story", "halves")}
+    assert parts["halves"] == pytest.approx((parts["answer"] + parts["story"]) / 2, rel=1e-4)
+    counts = [labels_of(IDS, mask) != IGNORED for mask in ("answer", "story", "all")]
+    assert torch.equal(counts[0] ^ counts[1], counts[2])
+
+
 def test_surprises_are_what_the_loss_is_the_mean_of():
     model = beginner()
     labels = labels_of(IDS, "answer")
@@ -216,6 +274,7 @@ def test_stored_runs_are_of_these_trainings():
         )
         for mask in SHIFTED
     ]
+    assert [(r["mask"], r["seed"], r["model"]) for r in stored["said"]] == __main__.SAID
     found = [(r["where"], r["rank"], r["rate"], r["steps"], r["model"], r["seed"]) for r in stored["lora"]]
     assert found == [
         (where, rank, float(f"{rate:.2g}"), *others, seed)
@@ -247,6 +306,21 @@ def test_a_stored_fine_tuning_is_what_is_trained_now(name, mask, ahead):
     assert made["losses"][0] == pytest.approx(stored["losses"][0], abs=0.02), "before the first step"
     assert made["place"] == pytest.approx(stored["place"], abs=0.15)
     assert made["stop"][-1] == pytest.approx(stored["stop"][-1], abs=0.1)
+
+
+QUICK = "halves", 2, "living"  # the others take half a minute, and a page trains two of them again
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [setting if setting == QUICK else pytest.param(setting, marks=pytest.mark.long) for setting in __main__.SAID],
+    ids=str,
+)
+def test_stored_answers_are_those_of_a_fine_tuning_now(setting):
+    stored = runs()["said"][__main__.SAID.index(setting)]
+    made = __main__.spoken(*setting)
+    assert {made.pop(key) == stored.pop(key) for key in ("mask", "seed", "model")} == {True}
+    assert made == pytest.approx(stored, abs=0.15)
 
 
 @pytest.mark.long

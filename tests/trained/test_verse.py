@@ -44,11 +44,11 @@ class Expecting:
     def __init__(self, rule):
         self.rule = rule
 
-    def __call__(self, ids):
+    def __call__(self, ids, logits_to_keep=0):
         logits = torch.zeros(*ids.shape, len(characters()))
         for place in range(ids.shape[1]):
             logits[:, place][self.rule(ids[:, : place + 1])] += 8.0
-        return SimpleNamespace(logits=logits)
+        return SimpleNamespace(logits=logits[:, -logits_to_keep:])
 
 
 def nothing(ids):

@@ -12,6 +12,7 @@ import datetime
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import cache
 from itertools import pairwise
 from statistics import median
 from typing import Any
@@ -63,7 +64,7 @@ def large_product(device: torch.device, dtype: torch.dtype) -> tuple[Callable[[]
 def measure_machine(
     device: torch.device | str | None = None, dtype: torch.dtype | None = None, rounds: int = 7
 ) -> Machine:
-    """Both limits, in a few seconds.
+    """Both limits, in a few seconds; what was measured with as many threads and rounds is known at once.
 
     Memory: the fastest of `readings`. Arithmetic: `large_product`. What a smaller model can gain because a part of it
     stays in a cache is left out of the limit.
@@ -74,6 +75,11 @@ def measure_machine(
     """
     device = pick_device() if device is None else torch.device(device)
     dtype = pick_dtype(device) if dtype is None else dtype
+    return _limits(device, dtype, rounds, torch.get_num_threads())
+
+
+@cache
+def _limits(device: torch.device, dtype: torch.dtype, rounds: int, threads: int) -> Machine:
     count = READ_BYTES // dtype.itemsize
     numbers = torch.ones(count, dtype=dtype, device=device)
     ways = readings(numbers)

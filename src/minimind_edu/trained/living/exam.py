@@ -19,6 +19,7 @@ REMEMBERED = 256  # stories whose exact distributions are kept: a page asks abou
 def accuracy(model: MiniMindForCausalLM, asked: Sequence[world.Question]) -> float:
     """The fraction of questions to which every word of the greedy answer is right."""
     right = 0
+    asked = sorted(asked, key=lambda question: len(question.prompt) + len(question.answer))  # little to fill up
     for begin in range(0, len(asked), BATCH):
         batch = asked[begin : begin + BATCH]
         texts = [np.concatenate([question.prompt, question.answer]) for question in batch]

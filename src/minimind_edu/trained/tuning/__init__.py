@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from minimind_edu import world
 from minimind_edu.device import device_of, one_thread
@@ -33,7 +34,7 @@ from minimind_edu.trained.living import living_model
 from minimind_edu.trained.training import Recipe
 from minimind_edu.validation import check_choice
 from minimind_edu.world.house import say
-from minimind_edu.world.words import BOS, PLACES, TWIN
+from minimind_edu.world.words import BOS, PEOPLE, PLACES, TWIN
 
 RUNS = Path(__file__).parent / "runs.json"
 
@@ -45,6 +46,7 @@ BATCH = 16
 RECIPE = Recipe(steps=100, learning_rate=1e-3, warmup=10, weight_decay=0.0)
 LOOKS = (0, 10, 20, 30, 50, 70, 100)  # steps after which the model is looked at
 MASKS = ("answer", "early", "late", "all", "padding")
+HALVES = ("answer", "story")  # a fine-tuning named `halves` gives half of the loss to each
 AHEAD = (1, 0, 2)  # a label is the token so far ahead: 1 is right
 SHIFTED = ("answer", "all")  # the masks that were trained with each of them
 
@@ -84,6 +86,12 @@ def chats(count: int, seed: int) -> list[Chat]:
     return made
 
 
+def occupied(chat: Chat) -> set[str]:
+    """The rooms, as English words, in which somebody is when the story of a chat ends."""
+    where = world.state_after([BOS, *chat.question]).place
+    return {where[name] for name in PEOPLE[0] if name in where}
+
+
 def rows(made: Sequence[Chat], length: int = LENGTH) -> Tensor:
     """Chats as ids `[chats, length]`, filled up with padding on the right."""
     return torch.tensor([chat.ids + [PAD] * (length - len(chat.ids)) for chat in made])
@@ -95,19 +103,21 @@ def labels_of(ids: Tensor, mask: str = "answer", ahead: int = 1) -> Tensor:
     Args:
         ids: of `rows`.
         mask: `answer`, right; `early` or `late`, the same mask one token too far left or right; `all` tokens but
-            padding; `padding`, that as well.
+            padding; `padding`, that as well; `story`, all that neither `answer` nor padding is.
         ahead: 1, right; 0, nothing is shifted, and each token is to say itself; 2, shifted twice.
 
     Raises:
         ValueError: for another mask or `ahead`.
     """
-    check_choice("mask", mask, MASKS)
+    check_choice("mask", mask, (*MASKS, "story"))
     check_choice("ahead", ahead, AHEAD)
     counts = answer_labels(ids, OPENS, [END]) != IGNORED
     if mask in ("early", "late"):
         counts = counts.roll(1 if mask == "late" else -1, dims=1)  # a row neither begins nor ends with an answer
     elif mask == "all":
         counts = ids != PAD
+    elif mask == "story":
+        counts = ~counts & (ids != PAD)
     elif mask == "padding":
         counts = torch.ones_like(counts)
     labels = ids.masked_fill(~counts, IGNORED)
@@ -167,14 +177,16 @@ def tune(
 @torch.no_grad()
 def answers(model: MiniMindForCausalLM, asked: Sequence[Chat], most: int = 6) -> list[list[int]]:
     """What the model says, greedily, to each chat, at most so many tokens; `</s>` ends it and is its last token."""
-    replies, device = [], device_of(model)
-    for chat in asked:
-        ids = torch.tensor([chat.prompt]).to(device)
-        spoken: list[int] = []
-        while len(spoken) < most and spoken[-1:] != [END]:
-            spoken.append(int(model(ids).logits[0, -1].argmax()))
-            ids = torch.cat([ids, torch.tensor([spoken[-1:]]).to(device)], dim=1)
-        replies.append(spoken)
+    replies: list[list[int]] = [[] for _ in asked]
+    for _ in range(most):
+        going = [number for number, spoken in enumerate(replies) if spoken[-1:] != [END]]
+        if not going:
+            break
+        known = [torch.tensor(asked[number].prompt + replies[number]) for number in going]
+        ids = pad_sequence(known, batch_first=True, padding_value=PAD)  # on the right: nobody reads it
+        says = model(ids.to(device_of(model))).logits.argmax(-1).cpu()
+        for number, row, read in zip(going, says.tolist(), known, strict=True):
+            replies[number].append(row[len(read) - 1])
     return replies
 
 
@@ -187,6 +199,28 @@ def grades(model: MiniMindForCausalLM, asked: Sequence[Chat]) -> dict[str, float
     at, right = torch.arange(len(asked)), torch.tensor([chat.answer[0] for chat in asked])
     place, stop = says[at, first] == right, says[at, first + 1] == END
     return {name: hit.float().mean().item() for name, hit in (("place", place), ("stop", stop), ("both", place & stop))}
+
+
+def said(model: MiniMindForCausalLM, asked: Sequence[Chat]) -> dict[str, float]:
+    """How answers begin and end, as shares of these chats.
+
+    Returns:
+        right: begin with the right room.
+        occupied: with a room in which somebody is, in either language.
+        pad, once: with `<pad>`; with `</s>`, so that nothing is said.
+        ends: end within six tokens.
+    """
+    replies = answers(model, asked)
+    first = [reply[0] for reply in replies]
+    rooms = [WORDS[i - TWIN if TWIN < i < USER else i] for i in first]
+    hits = {
+        "right": [i == chat.answer[0] for i, chat in zip(first, asked, strict=True)],
+        "occupied": [room in occupied(chat) for room, chat in zip(rooms, asked, strict=True)],
+        "pad": [i == PAD for i in first],
+        "once": [i == END for i in first],
+        "ends": [reply[-1] == END for reply in replies],
+    }
+    return {name: sum(hit) / len(asked) for name, hit in hits.items()}
 
 
 # Fine-tuning with every kind of mask
@@ -218,13 +252,17 @@ def sft(
     seed: int = 0,
     after: Callable[[int], None] | None = None,
 ) -> list[float]:
-    """Fine-tune a model on new chats, all of its weights, and return the losses; arguments as of `labels_of`."""
+    """Fine-tune a model on new chats, all of its weights, and return the losses; arguments as of `labels_of`.
+
+    With `halves` for a mask the loss is the mean of two, one for each of HALVES.
+    """
     ids = rows(chats(BATCH * recipe.steps, seed)).split(BATCH)
-    device = device_of(model)
+    device, masks = device_of(model), HALVES if mask == "halves" else (mask,)
 
     def loss_of(step: int) -> Tensor:
-        labels = labels_of(ids[step], mask, ahead).to(device)
-        return next_token_loss(model(ids[step].to(device)).logits, labels)
+        logits = model(ids[step].to(device)).logits
+        losses = [next_token_loss(logits, labels_of(ids[step], part, ahead).to(device)) for part in masks]
+        return torch.stack(losses).mean()
 
     return tune(model.parameters(), loss_of, recipe, after)
 
@@ -313,13 +351,17 @@ def prefer(
         divided_by: what every log-probability is divided by.
     """
     moved: dict[str, list[float]] = {name: [] for name in ("loss", "margin", "chosen", "rejected")}
-    device = device_of(model)
+    batches = [batch.to(device_of(model)) for batch in ids]
+
+    def log_p_of(one: MiniMindForCausalLM, batch: Tensor) -> Tensor:
+        return answer_log_probability(one(batch).logits, labels_of(batch)) / divided_by
+
+    with torch.no_grad():  # a reference that stays as it is reads all batches at once
+        known_of = log_p_of(reference, torch.cat(batches)).split([len(batch) for batch in batches])
 
     def loss_of(step: int) -> Tensor:
-        batch, labels = ids[step].to(device), labels_of(ids[step]).to(device)
-        log_p = answer_log_probability(model(batch).logits, labels) / divided_by
-        with torch.no_grad():
-            known = answer_log_probability(reference(batch).logits, labels) / divided_by
+        log_p = log_p_of(model, batches[step])
+        known = log_p.detach() if reference is model else known_of[step]
         loss, margin = dpo_loss(log_p, known, beta)
         chosen, rejected = (log_p - known).detach().chunk(2)
         for name, value in (("loss", loss), ("margin", margin), ("chosen", chosen), ("rejected", rejected)):

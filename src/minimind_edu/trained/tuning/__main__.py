@@ -1,8 +1,8 @@
 """Fine-tune the book's model in every way that chapter 17 speaks of, and store what came out:
 `python -m minimind_edu.trained.tuning`, ten minutes of one core.
 
-`--only masks` trains one of masks, rates, lora and dpo and keeps what is stored of the others; `--into FILE` writes
-somewhere else.
+`--only masks` trains one of masks, rates, said, lora and dpo and keeps what is stored of the others; `--into FILE`
+writes somewhere else.
 """
 
 import copy
@@ -39,6 +39,7 @@ from minimind_edu.trained.tuning import (
     pair_batches,
     prefer,
     rows,
+    said,
     sft,
     surprises,
 )
@@ -74,6 +75,13 @@ def masked(
 
     sft(model, mask, ahead, replace(RECIPE, steps=steps, learning_rate=rate), seed, after)
     return run
+
+
+def spoken(mask: str, seed: int = 0, name: str = "living") -> dict[str, Any]:
+    """How a model answers after one fine-tuning."""
+    model = beginner(name, seed)
+    sft(model, mask, seed=seed)
+    return {"model": name, "mask": mask, "seed": seed} | said(model, held_out())
 
 
 @cache
@@ -118,6 +126,16 @@ def preferred(
 
 _RATE, _STEPS, _DPO = LORA_RECIPE.learning_rate, LORA_RECIPE.steps, DPO_RECIPE.learning_rate
 SEEDS = (0, 1)
+SAID: list[tuple[str, int, str]] = [  # mask, seed, model
+    *(("late", seed, "living") for seed in (0, 1, 3, 4, 7)),
+    *(("late", seed, "twin") for seed in (0, 2, 4)),
+    ("early", 0, "living"),
+    ("early", 3, "living"),
+    ("all", 0, "living"),
+    ("answer", 0, "twin"),
+    ("halves", 0, "living"),
+    ("halves", 2, "living"),
+]
 LORAS: list[tuple[str, int, float, int, str]] = [  # where, rank, rate, steps, model
     *(("last", rank, _RATE, _STEPS, "living") for rank in RANKS),
     ("last", 1, 3 * _RATE, _STEPS, "living"),
@@ -158,6 +176,7 @@ KINDS = {  # name -> its runs, one after the other
         )
         for mask in SHIFTED
     ),
+    "said": lambda: (spoken(*setting) for setting in SAID),
     "lora": lambda: (
         adapted(where, rank, seed, rate, steps, name) for where, rank, rate, steps, name in LORAS for seed in SEEDS
     ),
@@ -166,8 +185,8 @@ KINDS = {  # name -> its runs, one after the other
 
 
 def kept(run: dict[str, Any]) -> dict[str, Any]:
-    """What is stored of a run: three digits after the point, and two of the rate, however small it is."""
-    return stored.rounded(run) | {"rate": float(f"{run['rate']:.2g}")}
+    """What is stored of a run: three digits after the point, and two of a rate, however small it is."""
+    return stored.rounded(run) | ({"rate": float(f"{run['rate']:.2g}")} if "rate" in run else {})
 
 
 def main() -> None:

@@ -172,9 +172,10 @@ def exchange(
         changed[:, second] = new
         rhyming = (level[ids[:, first]] * level[old]).sum(1) > 0
         changed[rhyming, first] = new[rhyming]
-        with checked_before():
-            before = model(ids).logits[:, place].softmax(-1)
-            after = model(changed).logits[:, place].softmax(-1)
+        with checked_before():  # what comes after the place changes nothing there
+            before, after = (
+                model(read[:, : place + 1], logits_to_keep=1).logits[:, 0].softmax(-1) for read in (ids, changed)
+            )
         of_new, of_old = (((level[end] @ level.T) > 0) & plain for end in (new, old))
         values = [(p * group).sum(1)[usable].sum() for group in (of_new, of_old) for p in (before, after)]
         sums += torch.stack(values).double().cpu()

@@ -1,6 +1,6 @@
 """The lesson's training, from weights that have read whole poems alone, and what it is compared with.
 
-    python -m minimind_edu.trained.verse.lesson     a quarter of an hour of a quiet core: three seeds of each way
+    python -m minimind_edu.trained.verse.lesson     ten minutes of a quiet core: three seeds of each way
 
 `lesson.json` holds, for each way, seed and form of FORMS, how many times as likely the exchanged rhyme is after so many
 steps.
@@ -24,7 +24,7 @@ SEEDS = (5, 6, 7)
 EVERY = 120  # steps between two looks
 POEMS = 60  # held-out octaves of each form that are asked
 FORMS = ("8x5", "8x7")
-LONGER = 2.4  # a batch of line ends is of so many times as many poems
+LONGER = 2.6  # a batch of line ends is of so many times as many poems
 
 
 def _uncut(phase: Phase, steps: int) -> Phase:
