@@ -56,6 +56,7 @@ def test_what_scoring_has_is_given_to_the_table_that_reads():
     assert given(begin, rows) == pytest.approx(wanted)
 
 
+@pytest.mark.long
 def test_scoring_ends_with_more_in_common_and_less_apart():
     """What chapter 11 says of two tables, in another seed than the one that it trains."""
     *_, (_, ends) = watch(seed=3)

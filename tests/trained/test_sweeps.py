@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from cases import long_after
 
 from minimind_edu import world
 from minimind_edu.trained.sweeps import (
@@ -139,7 +140,7 @@ def test_a_stored_training_is_what_is_trained_now():
     assert made[-1] == pytest.approx(stored[-1], abs=0.005)
 
 
-@pytest.mark.parametrize(("name", "setting"), [("norms", "the four in the blocks"), ("wide", "0.15/√2")])
+@pytest.mark.parametrize(("name", "setting"), long_after(1, [("norms", "the four in the blocks"), ("wide", "0.15/√2")]))
 def test_a_stored_swap_is_what_is_trained_now(name, setting):
     [stored] = [one for one in runs()[name] if (one["setting"], one["seed"]) == (setting, 1)]
     assert getattr(__main__, name)(setting, 1)["above"] == pytest.approx(stored["above"], abs=0.02)
