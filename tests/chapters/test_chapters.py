@@ -262,6 +262,15 @@ def test_a_chapter_can_be_finished_in_an_hour_and_a_lesson_in_forty_minutes(less
         length.check_length("the chapter", amount, limit, of)
 
 
+@pytest.mark.parametrize("path", filter(deeper_of, LESSONS), ids=lambda path: path.stem)
+def test_a_lesson_folds_the_exceptions_of_its_claims_once_and_says_where_they_are_proven(path):
+    """The thread keeps the one telling second setting; all others stand in one box, with links to the deeper page."""
+    written = "\n".join(text(cell) for cell in load(path)["cells"] if cell["cell_type"] == "markdown")
+    [box] = re.findall(r"<summary>Where this holds, and where not</summary>(.*?)</details>", written, re.DOTALL)
+    exceptions = re.findall(r"^- ", box, re.MULTILINE)
+    assert 2 <= len(exceptions) <= 7 and len(re.findall(r"\]\(deeper/\w+\.ipynb#", box)) >= len(exceptions) // 2
+
+
 def test_a_lesson_is_shorter_and_its_quiz_and_table_are_not_counted():
     first = [path for path in LESSONS if deeper_of(path)][:1]
     assert [length.limits(path) for path in first] == [length.OF_A_LESSON] * len(first)
