@@ -262,7 +262,7 @@ def test_a_chapter_can_be_finished_in_an_hour_and_a_lesson_in_forty_minutes(less
         length.check_length("the chapter", amount, limit, of)
 
 
-@pytest.mark.parametrize("path", filter(deeper_of, LESSONS), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", list(filter(deeper_of, LESSONS)), ids=lambda path: path.stem)
 def test_a_lesson_folds_the_exceptions_of_its_claims_once_and_says_where_they_are_proven(path):
     """The thread keeps the one telling second setting; all others stand in one box, with links to the deeper page."""
     written = "\n".join(text(cell) for cell in load(path)["cells"] if cell["cell_type"] == "markdown")
