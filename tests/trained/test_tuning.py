@@ -34,6 +34,7 @@ from minimind_edu.trained.tuning import (
     Chat,
     __main__,
     adapt,
+    answer_counts,
     answers,
     beginner,
     chats,
@@ -47,7 +48,6 @@ from minimind_edu.trained.tuning import (
     prefer,
     rows,
     runs,
-    said,
     sft,
     surprises,
 )
@@ -182,13 +182,13 @@ class Says(torch.nn.Module):
         return type("Out", (), {"logits": logits})
 
 
-def test_said_counts_how_answers_begin_and_whether_they_end():
+def test_answer_counts_count_how_answers_begin_and_whether_they_end():
     asked = MADE[:4]
     right, other = asked[0].answer[0], next(i for i in asked[1].question if i in PLACE_IDS - {asked[1].answer[0]})
     words = [[right, END], [other] * 6, [PAD, END], [END]]
     there = sum(WORDS[i % TWIN] in occupied(chat) for i, chat in ((right, asked[0]), (other, asked[1])))
     wanted = {"right": 0.25, "occupied": there / 4, "pad": 0.25, "once": 0.25, "ends": 0.75}
-    assert said(Says(asked, words), asked) == wanted
+    assert answer_counts(Says(asked, words), asked) == wanted
 
 
 def test_halves_are_the_mean_of_the_answers_loss_and_the_rest():
@@ -274,7 +274,7 @@ def test_stored_runs_are_of_these_trainings():
         )
         for mask in SHIFTED
     ]
-    assert [(r["mask"], r["seed"], r["model"]) for r in stored["said"]] == __main__.SAID
+    assert [(r["mask"], r["seed"], r["model"]) for r in stored["answers"]] == __main__.ANSWERS
     found = [(r["where"], r["rank"], r["rate"], r["steps"], r["model"], r["seed"]) for r in stored["lora"]]
     assert found == [
         (where, rank, float(f"{rate:.2g}"), *others, seed)
@@ -313,11 +313,11 @@ QUICK = "halves", 2, "living"  # the others take half a minute, and a page train
 
 @pytest.mark.parametrize(
     "setting",
-    [setting if setting == QUICK else pytest.param(setting, marks=pytest.mark.long) for setting in __main__.SAID],
+    [setting if setting == QUICK else pytest.param(setting, marks=pytest.mark.long) for setting in __main__.ANSWERS],
     ids=str,
 )
 def test_stored_answers_are_those_of_a_fine_tuning_now(setting):
-    stored = runs()["said"][__main__.SAID.index(setting)]
+    stored = runs()["answers"][__main__.ANSWERS.index(setting)]
     made = __main__.spoken(*setting)
     assert {made.pop(key) == stored.pop(key) for key in ("mask", "seed", "model")} == {True}
     assert made == pytest.approx(stored, abs=0.15)

@@ -201,7 +201,7 @@ def grades(model: MiniMindForCausalLM, asked: Sequence[Chat]) -> dict[str, float
     return {name: hit.float().mean().item() for name, hit in (("place", place), ("stop", stop), ("both", place & stop))}
 
 
-def said(model: MiniMindForCausalLM, asked: Sequence[Chat]) -> dict[str, float]:
+def answer_counts(model: MiniMindForCausalLM, asked: Sequence[Chat]) -> dict[str, float]:
     """How answers begin and end, as shares of these chats.
 
     Returns:
@@ -353,8 +353,8 @@ def prefer(
     moved: dict[str, list[float]] = {name: [] for name in ("loss", "margin", "chosen", "rejected")}
     batches = [batch.to(device_of(model)) for batch in ids]
 
-    def log_p_of(one: MiniMindForCausalLM, batch: Tensor) -> Tensor:
-        return answer_log_probability(one(batch).logits, labels_of(batch)) / divided_by
+    def log_p_of(scored: MiniMindForCausalLM, batch: Tensor) -> Tensor:
+        return answer_log_probability(scored(batch).logits, labels_of(batch)) / divided_by
 
     with torch.no_grad():  # a reference that stays as it is reads all batches at once
         known_of = log_p_of(reference, torch.cat(batches)).split([len(batch) for batch in batches])

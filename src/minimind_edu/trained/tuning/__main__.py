@@ -1,7 +1,7 @@
 """Fine-tune the book's model in every way that chapter 17 speaks of, and store what came out:
 `python -m minimind_edu.trained.tuning`, ten minutes of one core.
 
-`--only masks` trains one of masks, rates, said, lora and dpo and keeps what is stored of the others; `--into FILE`
+`--only masks` trains one of masks, rates, answers, lora and dpo and keeps what is stored of the others; `--into FILE`
 writes somewhere else.
 """
 
@@ -28,6 +28,7 @@ from minimind_edu.trained.tuning import (
     WHERE,
     Chat,
     adapt,
+    answer_counts,
     answers,
     beginner,
     chats,
@@ -39,7 +40,6 @@ from minimind_edu.trained.tuning import (
     pair_batches,
     prefer,
     rows,
-    said,
     sft,
     surprises,
 )
@@ -81,7 +81,7 @@ def spoken(mask: str, seed: int = 0, name: str = "living") -> dict[str, Any]:
     """How a model answers after one fine-tuning."""
     model = beginner(name, seed)
     sft(model, mask, seed=seed)
-    return {"model": name, "mask": mask, "seed": seed} | said(model, held_out())
+    return {"model": name, "mask": mask, "seed": seed} | answer_counts(model, held_out())
 
 
 @cache
@@ -126,7 +126,7 @@ def preferred(
 
 _RATE, _STEPS, _DPO = LORA_RECIPE.learning_rate, LORA_RECIPE.steps, DPO_RECIPE.learning_rate
 SEEDS = (0, 1)
-SAID: list[tuple[str, int, str]] = [  # mask, seed, model
+ANSWERS: list[tuple[str, int, str]] = [  # mask, seed, model
     *(("late", seed, "living") for seed in (0, 1, 3, 4, 7)),
     *(("late", seed, "twin") for seed in (0, 2, 4)),
     ("early", 0, "living"),
@@ -176,7 +176,7 @@ KINDS = {  # name -> its runs, one after the other
         )
         for mask in SHIFTED
     ),
-    "said": lambda: (spoken(*setting) for setting in SAID),
+    "answers": lambda: (spoken(*setting) for setting in ANSWERS),
     "lora": lambda: (
         adapted(where, rank, seed, rate, steps, name) for where, rank, rate, steps, name in LORAS for seed in SEEDS
     ),
