@@ -46,7 +46,7 @@ _RECORD = ".dist-info/RECORD"
 # with the poems some four.
 ASKED_FOR = {
     "minimind_edu/trained/living/twin.safetensors": re.compile(
-        r'"twin"|\b(?:answering\.(?:WHOSE|LANGUAGE)|moving\.READERS|neurons\.PAIRS)\b'
+        r'"twin"|\b(?:WhoWrites|answering\.(?:WHOSE|LANGUAGE)|moving\.READERS|neurons\.PAIRS)\b'
     ),
     "minimind_edu/trained/living/draft.safetensors": re.compile(r"\b(?:draft_model|GuessAhead)\b"),
     "minimind_edu/trained/living/copying.safetensors": re.compile(r"\bcopying\."),

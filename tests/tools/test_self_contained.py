@@ -160,6 +160,7 @@ def test_only_who_asks_for_another_trained_model_carries_it(wheel, tmp_path):
     tables = [(f"for name in {table}:\n    pass", {twin}) for table in ("moving.READERS", "neurons.PAIRS.items()")]
     named = [("GuessAhead()", {draft}), ("small = draft_model()", {draft}), ("copying.copying_model()", {copies})]
     named += [("from minimind_edu.trained.verse import verse_model", {verse}), ("verses = 2", set())]
+    named += [('WhoWrites(shows="words")', {twin})]  # its other model is the twin
     for source, files in (*tables, *named, ('living_model("twin")', {twin}), ("living_model()", set())):
         cells = [nbformat.v4.new_markdown_cell('its "twin", GuessAhead, copying.'), nbformat.v4.new_code_cell(source)]
         nbformat.write(nbformat.v4.new_notebook(cells=cells), chapter)
