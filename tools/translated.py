@@ -259,7 +259,11 @@ def in_figure(html: str, words: Words) -> str:
 
 
 def literals_in(source: str, but_names: bool = False) -> list[ast.Constant]:
-    """The strings of a cell that are no part of another; `but_names`: not keys, what is compared or looped over."""
+    """The strings of a cell that are no part of another; `but_names`: not keys, what is compared or looped over.
+
+    A word that is also a name in the same cell is a label only where it is handed to a call, as in `plot(x, "step")`:
+    in `{"form": "form"}` the second may be looked up later.
+    """
     try:
         tree = ast.parse(source)
     except SyntaxError:  # a magic command
@@ -277,7 +281,12 @@ def literals_in(source: str, but_names: bool = False) -> list[ast.Constant]:
         elif but_names and isinstance(node, ast.Compare):
             left_out += [node.left, *node.comparators]
     within = {id(node) for node in left_out}
-    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    names = {node.value for node in strings if id(node) in within}
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    handed = {id(given) for call in calls for given in (*call.args, *(keyword.value for keyword in call.keywords))}
+    if but_names:
+        within |= {id(node) for node in strings if node.value in names and id(node) not in handed}
     return [node for node in strings if id(node) not in within]
 
 

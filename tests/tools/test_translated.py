@@ -147,6 +147,11 @@ def test_what_a_loop_goes_through_may_be_a_key():
     assert in_code(source, {"row": "行"}, Words({})) == source.replace('plot("row")', 'plot("行")')
 
 
+def test_a_label_that_is_also_a_name_is_said_only_where_it_is_handed_to_a_call():
+    source = 'shown = {"form": "form", "rhyme": "written"}; plot([x[name] for name in shown.values()], "form")\n'
+    assert in_code(source, {"form": "形式"}, Words({})) == source.replace(', "form")', ', "形式")')
+
+
 def test_what_a_cell_also_prints_stays_english_in_its_code():
     source = 'for name in ("with", "without"):\n    print(name)\nplot(curves, "step")'
     cell = {"source": source, "outputs": [{"text": "with\nwithout\n"}]}
