@@ -107,8 +107,13 @@ def end(
 def mean_angle(model: MiniMindForCausalLM) -> float:
     """Degrees between the outputs at the first and at each later position of a text, on average over 24 texts."""
     outputs = model.model(next(batches(NEW)).to(device_of(model)))[0]  # [24, 10, E]
-    cosines = F.cosine_similarity(outputs[:, 1:], outputs[:, :1], dim=-1)
-    return cosines.clamp(-1, 1).acos().rad2deg().mean().item()
+    return angles_to_first(outputs).mean().item()
+
+
+def angles_to_first(x: Tensor) -> Tensor:
+    """Degrees from the first position's vector to each later one's: `[..., S, E]` -> `[..., S - 1]`."""
+    cosines = F.cosine_similarity(x[..., 1:, :], x[..., :1, :], dim=-1)
+    return cosines.clamp(-1, 1).acos().rad2deg()
 
 
 @torch.no_grad()

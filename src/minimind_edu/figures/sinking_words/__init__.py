@@ -29,6 +29,7 @@ from minimind_edu.figures.residual_stream import (
     run_forward,
     text,
 )
+from minimind_edu.trained.deep_sums import angles_to_first
 from minimind_edu.web.base import Figure
 from minimind_edu.web.traits import Finite
 
@@ -127,12 +128,6 @@ def words_in(placement: str, louder: str, seed: int = 0) -> dict[str, Any]:
         raise ValueError(f"a run with norms must stay below {LARGEST}, where float16 ends; {placement}, {louder}")
     numbers = {name: [_short(row) for row in values.tolist()] for name, values in sizes.items()}
     return {**numbers, "angles": angles.round().int().tolist()}
-
-
-def angles_to_first(x: Tensor) -> Tensor:
-    """Degrees from the first position's vector to each later one's: `[..., S, E]` -> `[..., S - 1]`."""
-    cosines = F.cosine_similarity(x[..., 1:, :], x[..., :1, :], dim=-1)
-    return cosines.clamp(-1, 1).acos().rad2deg()
 
 
 def _drawn(sizes: list[list[float]]) -> list[list[float]]:
