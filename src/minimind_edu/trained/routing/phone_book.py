@@ -1,7 +1,7 @@
 """A phone book: numbers drawn at random, which can only be remembered. A mixture learns them in fewer steps.
 
     python -m minimind_edu.trained.routing.phone_book    trains every kind on every book with three seeds, some 25
-    minutes; with `--longer`, some kinds on the largest book with more steps, an hour
+    minutes; with `--longer`, some kinds on the largest book with more steps, over an hour
 
 An entry is three words: a first name, a last name, a number. Neither name alone tells the number, and nothing that was
 learned of one entry helps with another. After the same steps a mixture recalls more than a dense model of its active
@@ -71,10 +71,9 @@ RUNS = [
 RATES = (0.25, 0.5, 2.0, 4.0)  # times the learning rate of RECIPE
 # The largest book, with the recipe stretched over more steps or at other rates: kind, steps, rate, seed.
 LONGER_RUNS = [
-    *itertools.product(("dense", "mixture"), (3_000, 6_000), (1.0,), SEEDS),
+    *itertools.product(("dense", "mixture", "untrained router"), (3_000, 6_000), (1.0,), SEEDS),
     *itertools.product(("dense",), (18_000,), (1.0,), SEEDS[:2]),
-    ("untrained router", 6_000, 1.0, SEEDS[0]),
-    *itertools.product(("dense", "mixture"), (RECIPE.steps,), RATES, SEEDS[:1]),
+    *itertools.product(("dense", "mixture", "untrained router"), (RECIPE.steps,), RATES, SEEDS[:1]),
 ]
 
 
