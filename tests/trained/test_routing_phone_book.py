@@ -196,3 +196,13 @@ def test_an_untrained_router_has_most_of_that_and_what_training_adds_to_an_even_
     for kind in ("trained, not evened", "evened, not trained"):
         assert min(of[kind]) > max(of["untrained router"])
     assert max(of["evened, not trained"]) > min(of["mixture"])  # the ranges overlap
+
+
+def test_so_it_is_at_every_length_and_every_rate():
+    def lead(kind: str, steps: int, rate: float) -> float:
+        return recalled_by(kind, steps, 0, rate) - recalled_by("dense", steps, 0, rate)
+
+    for steps, rate in ((1_500, 1.0), (3_000, 1.0), (6_000, 1.0), *((1_500, rate) for rate in RATES)):
+        assert lead("untrained router", steps, rate) > 0.65 * lead("mixture", steps, rate)
+    leads = [lead(kind, 1_500, rate) for kind in ("untrained router", "mixture") for rate in (0.5, 2.0)]
+    assert leads == pytest.approx([0.18, 0.20, 0.24, 0.25], abs=0.005)
