@@ -14,8 +14,8 @@ LINK = re.compile(r'<a class="reference[^"]*" href="([^"]+)" title="[^"]+"')
 
 def test_a_place_has_a_name_and_an_address():
     page, chapter = "book/reference/glossary", "../../chapters/03_attention.html"
-    named = reference.address("attention#6. What a head cannot do", page)
-    assert named == ("3 · 6. What a head cannot do", f"{chapter}#what-a-head-cannot-do")
+    named = reference.address("attention#2. What the paper head lacks", page)
+    assert named == ("3 · 2. What the paper head lacks", f"{chapter}#what-the-paper-head-lacks")
     assert reference.address("attention", page) == ("3 · Attention", f"{chapter}#attention")
     assert reference.address("book/notation.md#Letters", page) == ("notation · Letters", "../notation.html#letters")
     name, where = reference.address("E71", "book/reference/corrections")
