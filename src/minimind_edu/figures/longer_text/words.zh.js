@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 071b7993.
+// The Chinese words of words.js as of 7d039718.
 
 export const longerTextWords = {
   zh: {
@@ -10,7 +10,7 @@ export const longerTextWords = {
     },
     caption:
       "柱子：损失比可能的最小值高出多少，是十组故事的平均，每组 12 个；细线是十组之间的波动，虚线是不拉伸时的高度。" +
-      "表盘：16 对通道；灰色的角度训练时见过，红色的是新的。",
+      "线：上端是一个词所在的位置，下端是慢的对看到它的位置。表盘：16 对通道；灰色的角度训练时见过，红色的是新的。",
     more: "",
     stretch: "拉伸 s",
     times: (stretch) => `${stretch}`,
@@ -19,9 +19,11 @@ export const longerTextWords = {
     models: { living: "本书的", twin: "孪生的" },
     loss: "比最小损失高出多少 nat",
     words: (first, last, isShort) => (isShort ? `${first}–${last}` : `第 ${first}–${last} 词`),
-    away: "慢的对看来，每个词有多远：",
+    word: "从哪个词往回看",
+    away: (word) => `第 ${word} 个词往回看`,
+    back: (distance) => `往前 ${distance}`,
     met: "见过",
-    unmet: "训练时从没见过",
+    unmet: (isShort) => (isShort ? "没见过" : "训练时从没见过"),
     dial: (pair, met, isNew) => `第 ${pair} 对：训练时见过 ${met} 度${isNew ? "，现在有新的角度" : ""}`,
     picture: (stretch, losses) => `拉伸 ${stretch}：文本的四段各高出 ${losses.join("、")} nat`,
     verdict: {
