@@ -86,7 +86,7 @@ function createFan(x, top, floor, words) {
       upright(x(word), top, floor + 20, "lt-here"),
       textAt((x(known) + x(word)) / 2, floor + 14, words.met, { anchor: "middle" }),
       room > 0 && textAt((x(0) + x(known)) / 2, floor + 14, words.unmet(room < ROOM), { anchor: "middle" }),
-      room > 0 && back(0, "start"),
+      room > 0 && (room < ROOM ? textAt(x(0), floor + 34, String(word)) : back(0, "start")),
       back(known, room > 0 ? "middle" : "start"),
       textAt(x(word), floor + 34, "0", { anchor: "end" }),
     ];

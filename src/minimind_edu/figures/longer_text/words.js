@@ -10,8 +10,7 @@ export const longerTextWords = {
     },
     caption:
       "Bars: loss above the least possible, mean of ten draws of 12 stories; the thin line is their spread, dashes " +
-      "show it without a stretch. Lines: a word where it stands (top), and where slow pairs see it (foot). Dials: the " +
-      "16 pairs; gray angles were met in training, red ones are new.",
+      "show it without a stretch. Dials: the 16 pairs; gray angles were met in training, red ones are new.",
     more: "",
     stretch: "stretch s",
     times: (stretch) => `${stretch}`,

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 7d039718.
+// The Chinese words of words.js as of 4af8371d.
 
 export const longerTextWords = {
   zh: {
@@ -10,7 +10,7 @@ export const longerTextWords = {
     },
     caption:
       "柱子：损失比可能的最小值高出多少，是十组故事的平均，每组 12 个；细线是十组之间的波动，虚线是不拉伸时的高度。" +
-      "线：上端是一个词所在的位置，下端是慢的对看到它的位置。表盘：16 对通道；灰色的角度训练时见过，红色的是新的。",
+      "表盘：16 对通道；灰色的角度训练时见过，红色的是新的。",
     more: "",
     stretch: "拉伸 s",
     times: (stretch) => `${stretch}`,
