@@ -69,7 +69,7 @@ TABLE = {
         ],
     ),
     "longer_text": Asked(
-        settings=[{"stretch": stretch} for stretch in (1, 3, 8)],
+        settings=[{"stretch": stretch, "word": word} for stretch, word in ((1, 384), (3, 192), (8, 96))],
         further=[
             {"shows": "far", "stretch": stretch, "far": far, "model": "twin"}
             for stretch in (1, 4, 8)
@@ -77,7 +77,7 @@ TABLE = {
         ],
         phone=SCROLLED,
         controls=1,
-        text=({"stretch": 4}, "LongerText(shows='stretch', stretch=4, far=False, model='living')"),
+        text=({"stretch": 4}, "LongerText(shows='stretch', stretch=4, far=False, model='living', word=384)"),
     ),
     "attention_xray": Asked(
         controls=len(TOKENS),

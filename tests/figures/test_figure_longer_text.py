@@ -8,7 +8,7 @@ import torch
 from browser import open_figures, settle
 
 from minimind_edu.figures import LongerText
-from minimind_edu.figures.longer_text import losses
+from minimind_edu.figures.longer_text import LAST_WORDS, losses
 from minimind_edu.trained.living import STORED
 from minimind_edu.trained.living.stretching import LONGER, STRETCHES, results, rotations, scales
 
@@ -44,12 +44,13 @@ def test_words_are_seen_where_the_package_says(node, stored):
 
 
 def test_dials_show_the_angles_of_training_and_the_new_ones(node, stored):
-    for stretch, is_far in SETTINGS:
+    for (stretch, is_far), word in itertools.product(SETTINGS, LAST_WORDS):
         scale, near = scales(stretch, way(is_far))
-        farthest = (near + (LONGER - near) * scale) / 96 * rotations()
-        shares = torch.tensor(node.call(MATH, "sharesOf", [stored, stretch, is_far]), dtype=torch.float64)
-        torch.testing.assert_close(shares[:, 0], rotations().clamp(max=1), atol=1e-5, rtol=0)
-        torch.testing.assert_close(shares[:, 1], farthest.clamp(max=1), atol=1e-4, rtol=0)
+        known = rotations().clamp(max=1)
+        farthest = (near + (word - near) * scale) / 96 * rotations()
+        shares = torch.tensor(node.call(MATH, "sharesOf", [stored, stretch, is_far, word]), dtype=torch.float64)
+        torch.testing.assert_close(shares[:, 0], known, atol=1e-5, rtol=0)
+        torch.testing.assert_close(shares[:, 1], farthest.clamp(max=1).maximum(known), atol=1e-4, rtol=0)
 
 
 def test_the_best_stretch_of_each_quarter_is_the_least_of_its_column(node):
@@ -79,6 +80,8 @@ READ = """() => ({
     lines: document.querySelectorAll(".lt-line").length,
     beyond: document.querySelectorAll(".lt-line.lt-new").length,
     red: document.querySelectorAll(".lt-beyond").length,
+    tops: [...document.querySelectorAll(".lt-line")].map((one) => Number(/^M([\\d.]+)/.exec(one.getAttribute("d"))[1])),
+    reads: [...document.querySelectorAll(".lt-bar")].map((one) => one.classList.contains("lt-reads")),
     verdict: document.querySelector(".lt-verdict")?.innerText,
 })"""
 
@@ -88,7 +91,7 @@ def shown(page) -> dict:
     return page.evaluate(READ)
 
 
-def check(read: dict, name: str, stretch: int, is_far: bool) -> None:
+def check(read: dict, name: str, stretch: int, is_far: bool, word: int = LONGER) -> None:
     """The bars and lines of a setting are those that were measured, as far apart as they were."""
     means = losses()[name][way(is_far)]["mean"]
     quarters = means[stretch - 1]
@@ -99,8 +102,9 @@ def check(read: dict, name: str, stretch: int, is_far: bool) -> None:
     best = [column.index(min(column)) == stretch - 1 for column in columns]
     assert len(read["strong"]) == sum(best)
     figure = LongerText(stretch=stretch, far=is_far)
-    beyond = sum(figure.seen(distance) > 96 + 1e-6 for distance in range(24, LONGER + 1, 24))
-    assert (read["lines"], read["beyond"]) == (16, beyond)
+    beyond = sum(figure.seen(distance) > 96 + 1e-6 for distance in range(24, word + 1, 24))
+    assert (read["lines"], read["beyond"]) == (word // 24, beyond)
+    assert read["reads"] == [last == word for last in LAST_WORDS]
 
 
 @pytest.mark.parametrize("name", STORED)
@@ -134,6 +138,21 @@ def test_at_the_head_of_the_chapter_each_stretch_shows_the_same(page):
     for stretch in STRETCHES:
         page.get_by_role("slider").fill(str(stretch))
         check(shown(page), "living", stretch, False)
+
+
+def test_a_word_looks_back_at_the_words_before_it_where_they_stand(page):
+    """The fan is on the axis of the bars, and red where the stretch is less than the number of the quarter."""
+    open_figures(page, LongerText())
+    before = None
+    for word, stretch in itertools.product(LAST_WORDS, (1, 2, 3, 4)):
+        page.get_by_role("group", name="looks back from word").get_by_label(str(word), exact=True).check()
+        page.get_by_role("slider").fill(str(stretch))
+        read = shown(page)
+        check(read, "living", stretch, False, word)
+        assert (read["beyond"] == 0) == (96 * stretch >= word)
+        assert (read["red"] == 0) == (96 * stretch >= word)
+        before = before or sorted(read["tops"])
+        assert min(read["tops"]) == before[0]  # the first word of the text stays in its place
 
 
 def test_the_switch_for_far_words_is_there_where_the_section_speaks_of_it(page):

@@ -1,5 +1,5 @@
 """LongerText: a text four times as long as those of the training, and what a trained model loses in each quarter of it
-when its unfinished pairs are slowed.
+when its unfinished pairs are slowed; below, how the last word of a quarter sees the words before it.
 
 Every setting was measured: `minimind_edu.trained.living.stretching` has the losses, of two models. The ES module moves
 distances and angles as that module says (math.js).
@@ -16,6 +16,7 @@ from minimind_edu.trained.stored import rounded
 from minimind_edu.web.base import Figure
 
 SHOWN = ("pairs", "far")
+LAST_WORDS = tuple(range(LENGTH, LONGER + 1, LENGTH))  # of the quarters
 
 
 @cache
@@ -36,17 +37,19 @@ class LongerText(Figure):
         stretch: by how much the unfinished pairs are slowed, 1 to 8; 1 leaves them alone.
         far: slow them for words more than 48 words away only.
         model: `living`, the model of all pages, or `twin`, trained alike from another seed.
+        word: the one that looks back, the last of a quarter: 96, 192, 288 or 384.
 
     Raises:
         TraitError: for another value.
     """
 
-    _repr_traits = ("shows", "stretch", "far", "model")
+    _repr_traits = ("shows", "stretch", "far", "model", "word")
 
     shows = Enum(("stretch", "far"), default_value="stretch").tag(sync=True)
     stretch = Int(1, min=STRETCHES[0], max=STRETCHES[-1]).tag(sync=True)
     far = Bool(False).tag(sync=True)
     model = Enum(tuple(STORED), default_value="living").tag(sync=True)
+    word = Enum(LAST_WORDS, default_value=LAST_WORDS[-1]).tag(sync=True)
     stored = Dict(read_only=True).tag(sync=True)
 
     @default("stored")

@@ -1,25 +1,28 @@
-// LongerText: four bars, one for each quarter of a long text; below, where the unfinished pairs see its words.
+// LongerText: four bars, one for each quarter of a long text; below, on the same axis, one word looks back at the words
+// before it, each where it is and where the unfinished pairs see it.
 
-import { NARROW, h, svg, fill, setSize, textAt, fmt, slider, toggle, choice } from "../../web/kit/kit.js";
+import { NARROW, h, svg, fill, setSize, textAt, fmt, slider, toggle, choice, optionsFor } from "../../web/kit/kit.js";
 import { namedOptions, row } from "../../web/kit/kit.js";
 import { figure } from "../../web/kit/figure.js";
 import { sector } from "../../web/kit/arcs.js";
-import { linear, across } from "../../web/kit/chart.js";
+import { linear, across, upright } from "../../web/kit/chart.js";
 import { seenAt, sharesOf, bestOf } from "./math.js";
 import { longerTextWords } from "./words.js";
 
 const MOST = 1.32; // nats: the top of the bars, above the largest loss and its spread
 const EDGE = 4; // between a bar and the end of its quarter
 const APART = 24; // words between two lines of the fan
+const ROOM = 150; // pixels that the longer name of a strip takes
 const MET = 1e-9; // rotations: what is no further than this beyond is not beyond
-const SIZES = { whole: { bars: 118, fan: 62 }, compact: { bars: 92, fan: 50 } };
+const SIZES = { whole: { bars: 108, fan: 62 }, compact: { bars: 84, fan: 50 } };
 
 function stateOf(model) {
   const [stretch, isFar, stored] = [model.get("stretch"), model.get("far"), model.get("stored")];
+  const word = model.get("word");
   const ways = stored.losses[model.get("model")];
   const { mean, spread } = ways[isFar ? "far" : "pairs"];
   const here = { losses: mean[stretch - 1], spread: spread[stretch - 1], best: bestOf(mean) };
-  return { stretch, isFar, stored, ...here, plain: mean[0], all: ways.pairs.mean[stretch - 1] };
+  return { stretch, isFar, stored, word, ...here, plain: mean[0], all: ways.pairs.mean[stretch - 1] };
 }
 
 /** A bar for each quarter of the text, dashed where it is without a stretch, with its loss above it. */
@@ -41,7 +44,13 @@ function createBars(x, top, floor, words, isNarrow) {
           y: y(s.plain[quarter]),
           height: floor - y(s.plain[quarter]),
         }),
-        svg("rect", { class: "lt-bar", x: left, width: right - left, y: y(loss), height: floor - y(loss) }),
+        svg("rect", {
+          class: s.word > first && s.word < first + s.stored.context ? "lt-bar lt-reads" : "lt-bar",
+          x: left,
+          width: right - left,
+          y: y(loss),
+          height: floor - y(loss),
+        }),
         svg("path", { class: "lt-spread", d: `M${middle} ${ends[0]}V${ends[1]}` }),
         textAt(middle, Math.min(ends[1], y(loss)) - 5, fmt(loss, 2), {
           anchor: "middle",
@@ -52,23 +61,34 @@ function createBars(x, top, floor, words, isNarrow) {
     });
 }
 
-/** A line for every 24th word: above, how far away it is; below, how far away the unfinished pairs see it. */
+/** A line for every 24th word before the one that looks back: its top in its place, its foot where it is seen. */
 function createFan(x, top, floor, words) {
   return (s) => {
-    const { context, length } = s.stored;
-    const distances = Array.from({ length: length / APART }, (_, i) => (i + 1) * APART);
+    const { word, stored } = s;
+    const known = word - stored.context; // from here on, words are as near as in training
+    const room = x(known) - x(0);
+    const distances = Array.from({ length: word / APART }, (_, i) => (i + 1) * APART);
     const lines = distances.map((distance) => {
-      const seen = seenAt(s.stored, distance, s.stretch, s.isFar);
-      const cls = seen > context + MET ? "lt-line lt-new" : "lt-line";
-      return svg("path", { class: cls, d: `M${x(distance)} ${top}L${x(seen).toFixed(1)} ${floor}` });
+      const seen = seenAt(stored, distance, s.stretch, s.isFar);
+      const cls = seen > stored.context + MET ? "lt-line lt-new" : "lt-line";
+      return svg("path", { class: cls, d: `M${x(word - distance)} ${top}L${x(word - seen).toFixed(1)} ${floor}` });
     });
+    const back = (place, anchor) => textAt(x(place), floor + 34, words.back(word - place), { anchor });
     return [
-      svg("rect", { class: "lt-met", x: x(0), width: x(context) - x(0), y: floor, height: 20 }),
-      svg("rect", { class: "lt-unmet", x: x(context), width: x(length) - x(context), y: floor, height: 20 }),
-      across(top, x(0), x(length), "mm-axis"),
+      svg("rect", { class: "lt-met", x: x(known), width: x(word) - x(known), y: floor, height: 20 }),
+      svg("rect", { class: "lt-unmet", x: x(0), width: room, y: floor, height: 20 }),
+      across(top, x(0), x(word), "mm-axis"),
       lines,
-      textAt((x(0) + x(context)) / 2, floor + 14, words.met, { anchor: "middle" }),
-      textAt((x(context) + x(length)) / 2, floor + 14, words.unmet, { anchor: "middle" }),
+      room > 0
+        ? textAt(x(word) - 14, top - 6, words.away(word), { anchor: "end" })
+        : textAt(x(word) + 6, top - 6, words.away(word)),
+      svg("path", { class: "lt-reader", d: `M${x(word) - 9} ${top - 8}h9v8z` }),
+      upright(x(word), top, floor + 20, "lt-here"),
+      textAt((x(known) + x(word)) / 2, floor + 14, words.met, { anchor: "middle" }),
+      room > 0 && textAt((x(0) + x(known)) / 2, floor + 14, words.unmet(room < ROOM), { anchor: "middle" }),
+      room > 0 && (room < ROOM ? textAt(x(0), floor + 34, String(word)) : back(0, "start")),
+      back(known, room > 0 ? "middle" : "start"),
+      textAt(x(word), floor + 34, "0", { anchor: "end" }),
     ];
   };
 }
@@ -77,7 +97,7 @@ function createFan(x, top, floor, words) {
 function createDials(words) {
   const root = h("div", { class: "lt-dials", "data-sym": "theta" });
   function draw(s) {
-    const dials = sharesOf(s.stored, s.stretch, s.isFar).map(([met, reached], pair) => {
+    const dials = sharesOf(s.stored, s.stretch, s.isFar, s.word).map(([met, reached], pair) => {
       const isNew = reached > met + MET;
       const drawing = svg(
         "svg",
@@ -103,11 +123,10 @@ function verdictOf(s, words) {
 
 export default figure({
   words: longerTextWords,
-  traits: ["shows", "stretch", "far", "model"],
+  traits: ["shows", "stretch", "far", "model", "word"],
   verdict: "lt-verdict",
   create({ model, words, isCompact, bound }) {
     const sizes = SIZES[isCompact ? "compact" : "whole"];
-    const { length, context } = model.get("stored");
     const drawing = svg("svg", { role: "img" });
     const dials = isCompact ? null : createDials(words);
     const stretch = bound(slider, "stretch", {
@@ -120,6 +139,9 @@ export default figure({
     });
     const far = bound(toggle, "far", { label: words.far });
     const which = bound(choice, "model", { label: words.model, options: namedOptions(words.models) });
+    const { context, length } = model.get("stored");
+    const ends = Array.from({ length: length / context }, (_, quarter) => (quarter + 1) * context);
+    const word = bound(choice, "word", { label: words.word, options: optionsFor(ends) });
     const isAboutFar = model.get("shows") === "far";
 
     function draw(width) {
@@ -134,20 +156,13 @@ export default figure({
         s.stretch,
         s.losses.map((loss) => fmt(loss, 2)),
       );
-      setSize(drawing, width, foot + 22, label);
-      fill(
-        drawing,
-        textAt(1, 12, words.loss),
-        across(floor, x(0), x(length), "mm-axis"),
-        drawBars(s),
-        textAt(1, top - 7, words.away),
-        drawFan(s),
-      );
+      setSize(drawing, width, foot + 38, label);
+      fill(drawing, textAt(1, 12, words.loss), across(floor, x(0), x(length), "mm-axis"), drawBars(s), drawFan(s));
       dials?.draw(s);
       return { verdict: verdictOf(s, words) };
     }
     const box = h("div", { class: "lt-box" }, drawing);
-    const switches = h("div", { class: "lt-switches" }, isAboutFar ? far : null, which);
+    const switches = h("div", { class: "lt-switches" }, isAboutFar ? far : word, which);
     return {
       stage: h("div", { class: "mm-stage mm-column lt-stage" }, box, dials),
       control: h("div", { class: "lt-control" }, stretch, isCompact ? null : switches),

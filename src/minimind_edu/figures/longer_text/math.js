@@ -12,10 +12,12 @@ export function seenAt(stored, distance, stretch, isFar) {
   return distance <= from ? distance : from + (distance - from) * scale;
 }
 
-/** How much of its circle each pair met in training, and meets in the longer text: shares of a rotation, up to 1. */
-export function sharesOf(stored, stretch, isFar) {
-  const farthest = seenAt(stored, stored.length, stretch, isFar) / stored.context;
-  return stored.rotations.map((count) => (count < 1 ? [count, Math.min(1, count * farthest)] : [1, 1]));
+/** How much of its circle each pair met in training, and meets where this word looks back: shares, up to 1. */
+export function sharesOf(stored, stretch, isFar, word) {
+  const farthest = seenAt(stored, word, stretch, isFar) / stored.context;
+  return stored.rotations.map((count) =>
+    count < 1 ? [count, Math.max(count, Math.min(1, count * farthest))] : [1, 1],
+  );
 }
 
 /** For each quarter the stretch, from 1, at which these rows of losses are least. */

@@ -19,9 +19,11 @@ export const longerTextWords = {
     models: { living: "the book's", twin: "its twin" },
     loss: "nats above the least loss",
     words: (first, last, isShort) => (isShort ? `${first}–${last}` : `words ${first}–${last}`),
-    away: "how far back slow pairs see each word:",
+    word: "looks back from word",
+    away: (word) => `word ${word} looks back`,
+    back: (distance) => `${distance} back`,
     met: "met",
-    unmet: "never met in training",
+    unmet: (isShort) => (isShort ? "never met" : "never met in training"),
     dial: (pair, met, isNew) => `pair ${pair}: ${met} degrees met in training${isNew ? ", and new ones now" : ""}`,
     picture: (stretch, losses) => `Stretch ${stretch}: the quarters of the text lose ${losses.join(", ")} nats`,
     verdict: {

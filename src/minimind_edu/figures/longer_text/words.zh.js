@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 071b7993.
+// The Chinese words of words.js as of 4af8371d.
 
 export const longerTextWords = {
   zh: {
@@ -19,9 +19,11 @@ export const longerTextWords = {
     models: { living: "本书的", twin: "孪生的" },
     loss: "比最小损失高出多少 nat",
     words: (first, last, isShort) => (isShort ? `${first}–${last}` : `第 ${first}–${last} 词`),
-    away: "慢的对看来，每个词有多远：",
+    word: "从哪个词往回看",
+    away: (word) => `第 ${word} 个词往回看`,
+    back: (distance) => `往前 ${distance}`,
     met: "见过",
-    unmet: "训练时从没见过",
+    unmet: (isShort) => (isShort ? "没见过" : "训练时从没见过"),
     dial: (pair, met, isNew) => `第 ${pair} 对：训练时见过 ${met} 度${isNew ? "，现在有新的角度" : ""}`,
     picture: (stretch, losses) => `拉伸 ${stretch}：文本的四段各高出 ${losses.join("、")} nat`,
     verdict: {
