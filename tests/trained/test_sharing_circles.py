@@ -61,11 +61,13 @@ def test_a_setting_trains_as_it_says(monkeypatch):
     shares_of = circles.training("half the rate", 2, 0)["right"]
     assert shares_of == sorted(shares_of, reverse=True) and len(shares_of) == PROPERTIES
     circles.training("sixteen values, four times the steps", 4, 1)
+    circles.training("two heads", 2, 2)
     assert told == [
         (Variant(1, 1, 4), 2, 8_000, 1e-2, 8, 6),
         (Variant(1, 1, 3), 1, 2_000, 1e-2, 2, 2),
         (Variant(1, 1, 2), 0, 8_000, 5e-3, 8, 6),
         (Variant(1, 1, 4), 1, 8_000, 1e-2, 16, 6),
+        (Variant(2, 2, 2), 2, 8_000, 1e-2, 8, 6),
     ]
 
 
@@ -146,6 +148,17 @@ def test_the_more_values_a_question_has_the_more_channels_it_takes():
     for width, count in {2: 0, 6: 2, 8: 3}.items():
         for one in shares("sixteen values")[width]:
             assert sum(share >= ANSWERED for share in one) == count and max(one[count:]) <= GUESSED
+
+
+def test_it_is_the_numbers_of_a_key_that_count_not_who_shares_them():
+    """Eight numbers answer four questions, or once three, four numbers two, in one head or in several."""
+    one_head = shares(DRAWN)
+    for whole, cut in ((one_head[8], shares("two heads")[4]), (one_head[4], shares("two heads")[2])):
+        counts = [[sum(share >= ANSWERED for share in one) for one in starts] for starts in (whole, cut)]
+        assert counts[0] == counts[1] and len(set(counts[0])) == 1
+    assert [sum(share == 100 for share in one) for one in shares("four heads")[2]] == [3, 4, 4]
+    assert [one[3] for one in shares("four heads, a quarter of the steps")[2]] == [15, 100, 100, 100, 15]
+    assert max(max(one) for one in shares("four heads")[1]) < 70  # no circle fits into one channel
 
 
 def test_drawn_keys_stand_on_circles_where_a_question_is_answered_and_in_one_place_elsewhere():

@@ -9,7 +9,7 @@
     python -m minimind_edu.trained.routing      the routers of chapter 9, three seeds for each: a minute or two
     python -m minimind_edu.trained.routing.phone_book    and its phone books, three seeds for each: some 25 minutes
     python -m minimind_edu.trained.sharing      chapter 6, five seeds for each variant: twenty minutes
-    python -m minimind_edu.trained.sharing.circles       and the keys of one head, at several settings: half an hour
+    python -m minimind_edu.trained.sharing.circles       and the keys of one head, at several settings: 45 minutes
     python -m minimind_edu.trained.tuning       chapter 17: masks, rates, LoRA and DPO on the book's model: ten minutes
     python -m minimind_edu.trained.verse        poems that rhyme, half an hour of one core for each seed and control
 

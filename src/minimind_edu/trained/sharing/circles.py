@@ -1,9 +1,10 @@
-"""What the keys of one shared head look like: `python -m minimind_edu.trained.sharing.circles`, half an
-hour of one core.
+"""What the keys of one shared head look like: `python -m minimind_edu.trained.sharing.circles`, three
+quarters of an hour of one core.
 
 One key/value head of 1 to 8 channels serves four query heads, which ask for four properties. Of those that the figure
 draws it is stored how many names are right for each property, and where the keys of a property's values lie. At other
-settings of the training, and with other numbers of values than eight, there are the numbers alone, the best first.
+settings of the training, with other numbers of values than eight, and where the numbers of a key are cut into several
+heads, there are the numbers alone, the best first.
 """
 
 import json
@@ -37,7 +38,7 @@ SEEDS = 0, 1, 2
 
 @dataclass(frozen=True)
 class Setting:
-    """One way to train a head of several widths."""
+    """One way to train heads of several widths."""
 
     widths: tuple[int, ...] = WIDTHS
     steps: int = STEPS[-1]
@@ -45,6 +46,7 @@ class Setting:
     choices: int = VALUES
     people: int = PEOPLE
     seeds: tuple[int, ...] = SEEDS
+    heads: int = 1  # key/value heads, each of these widths
 
 
 DRAWN = "as drawn"
@@ -59,6 +61,9 @@ SETTINGS = {
     "three values, two people": Setting((2, 4), STEPS[0], choices=3, people=2, seeds=(0, 1)),
     "sixteen values": Setting(steps=STEPS[0], choices=16, seeds=(0, 1)),
     "sixteen values, four times the steps": Setting((4,), choices=16, seeds=(0, 1)),
+    "two heads": Setting((2, 4), heads=2),
+    "four heads": Setting((1, 2), heads=4),
+    "four heads, a quarter of the steps": Setting((2,), STEPS[0], seeds=(0, 1, 2, 3, 4), heads=4),
 }
 
 
@@ -103,10 +108,11 @@ def portrait(reader: Reader) -> dict[str, Any]:
 
 
 def training(name: str, width: int, seed: int, steps: int | None = None) -> dict[str, Any]:
-    """Train one head as a setting says, or with fewer steps; what is stored of it."""
+    """Train heads of a width as a setting says, or with fewer steps; what is stored of them."""
     setting = SETTINGS[name]
     choices, people = setting.choices, setting.people
-    reader = trained(Variant(1, 1, width), seed, steps or setting.steps, setting.rate, choices, people)
+    variant = Variant(setting.heads, setting.heads, width)
+    reader = trained(variant, seed, steps or setting.steps, setting.rate, choices, people)
     shares = (100 * right(reader, exam(choices, people))).round().int().tolist()
     result = {"setting": name, "width": width, "seed": seed}
     if name == DRAWN:
