@@ -23,6 +23,8 @@ from minimind_edu.trained.sweeps import (
     PATIENCE,
     RATES,
     RECIPE,
+    SCORES_LARGER,
+    SCORES_RATES,
     SEEDS,
     SIZE_STEPS,
     SMALL,
@@ -116,7 +118,7 @@ def test_stored_runs_are_of_these_sweeps():
     for one in stored["board"]:
         assert len(one["above"]) == RECIPE.steps // EVERY + 1 and -0.01 < one["above"][-1] < 1
     for name, made in {
-        "patience": [(small, n, RECIPE.learning_rate) for small in (MATRICES, ("norm",)) for n in PATIENCE],
+        "patience": [(small, n, RECIPE.learning_rate) for small, steps in PATIENCE.items() for n in steps],
         "rates": [(small, RECIPE.steps, rate) for small in ((), MATRICES) for rate in RATES],
     }.items():
         kept = {(tuple(one["small"]), one["steps"], one["rate"], one["seed"]) for one in stored[name]}
@@ -126,6 +128,8 @@ def test_stored_runs_are_of_these_sweeps():
     for name, settings in {"norms": NORMS, "wide": WIDE_SPREADS}.items():
         kept = [(one["setting"], one["seed"]) for one in stored[name]]
         assert kept == [(setting, seed) for setting in settings for seed in SEEDS]
+    kept = [(one["rate"], one["seed"]) for one in stored["scores"]]
+    assert kept == [(rate, seed) for rate in SCORES_RATES for seed in SEEDS]
     assert {(one["width"], one["seed"]) for one in stored["sizes"]} == {(w, s) for w in WIDTHS for s in SEEDS}
     for one in stored["sizes"]:
         assert one["words"][-1] == SIZE_STEPS[one["width"]] * 16 * 96
@@ -144,6 +148,12 @@ def test_a_stored_training_is_what_is_trained_now():
 def test_a_stored_swap_is_what_is_trained_now(name, setting):
     [stored] = [one for one in runs()[name] if (one["setting"], one["seed"]) == (setting, 1)]
     assert getattr(__main__, name)(setting, 1)["above"] == pytest.approx(stored["above"], abs=0.02)
+
+
+def test_larger_queries_and_keys_give_small_norms_the_scores_of_large_ones():
+    plain, made = initialized((), 0), multiplied(initialized((), 0), SCORES_LARGER)
+    assert spread_of_scores(made) == pytest.approx(spread_of_scores(plain), rel=1e-3)
+    assert spread_of_scores(initialized(("norm",), 0)) < 0.02
 
 
 def test_every_parameter_is_multiplied_by_all_factors_in_its_name():

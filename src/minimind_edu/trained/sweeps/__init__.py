@@ -1,10 +1,11 @@
 """Sweeps: one training, many times over, with one number changed.
 
     board       a model of five parts, each initialized large or small: 32 trainings, and how each went
-    patience    two small initializations, given more steps
+    patience    three small initializations, given more steps
     rates       the same training at other learning rates
     other_rates the board at three times the rate, and what its ends need at a third of it
     norms       some norms small, or all of them and what reads them larger, or nothing but what reads them small
+    scores      small norms, and queries and keys so much larger that their scores are not small, at two rates
     wide        small norms in a model twice as wide, its matrices as large as the others, or as is usual at its width
     sizes       three widths of the book's model, and the compute that each loss cost
     __main__    `python -m minimind_edu.trained.sweeps` trains them with three seeds each and stores what they reached
@@ -58,7 +59,7 @@ PARTS = {  # what is large or small together, and how its parameters are named
 MATRICES = ("table", "q, k", "v, o", "feed-forward")
 BOARD = tuple(chosen for count in range(6) for chosen in itertools.combinations(PARTS, count))  # what is small
 EVERY = 10  # steps between two looks
-PATIENCE = (240, 480)  # more steps, with all MATRICES small, and with small norms
+PATIENCE = {MATRICES: (240, 480), ("norm",): (240, 480), tuple(PARTS): (240, 480, 960, 1920)}  # small -> more steps
 RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1)
 ENDS = tuple(small for small in BOARD if len(small) in (0, 1, 5) or small == MATRICES)
 READERS = ("q_proj", "k_proj", "v_proj", "gate_proj", "up_proj")  # what reads the output of a block's norms
@@ -69,6 +70,8 @@ NORMS: dict[str, dict[str, float]] = {  # what parameters are multiplied by befo
     "all, readers and table": {"norm": SMALL / LARGE} | dict.fromkeys((*READERS, "embed_tokens"), LARGE / SMALL),
     "none, readers and table small": dict.fromkeys((*READERS, "embed_tokens"), SMALL / LARGE),
 }
+SCORES_LARGER = {"norm": SMALL / LARGE} | dict.fromkeys(("q_proj", "k_proj"), LARGE / SMALL)
+SCORES_RATES = (1e-2, 3e-2)
 WIDE = replace(CONFIG, hidden_size=64, head_dim=16, intermediate_size=128)
 WIDE_SPREADS = {"0.15": LARGE, "0.15/√2": LARGE / math.sqrt(2)}
 WIDTHS = (16, 32, 64)
@@ -147,6 +150,6 @@ def at_budget(run: dict[str, Any], operations: float) -> float:
 
 
 def runs() -> dict[str, Any]:
-    """What is stored, a list each for `board`, `patience`, `rates`, `other_rates`, `norms`,
+    """What is stored, a list each for `board`, `patience`, `rates`, `other_rates`, `norms`, `scores`,
     `wide` and `sizes`: see `__main__`."""
     return json.loads(RUNS.read_text(encoding="utf-8"))

@@ -1,8 +1,8 @@
 """Train every sweep and store what it reached: `python -m minimind_edu.trained.sweeps`, half an hour on one
 core.
 
-`--only board` trains one of board, patience, rates, other_rates, norms, wide and sizes and keeps what is stored of the
-others; `--into FILE` writes somewhere else.
+`--only board` trains one of board, patience, rates, other_rates, norms, scores, wide and sizes and keeps what is
+stored of the others; `--into FILE` writes somewhere else.
 """
 
 import itertools
@@ -32,6 +32,8 @@ from minimind_edu.trained.sweeps import (
     RATES,
     RECIPE,
     RUNS,
+    SCORES_LARGER,
+    SCORES_RATES,
     SEEDS,
     SIZE_STEPS,
     SMALL,
@@ -82,6 +84,13 @@ def norms(setting: str, seed: int) -> dict[str, Any]:
     return swap(setting, seed, NORMS[setting])
 
 
+def scores(rate: float, seed: int) -> dict[str, Any]:
+    """One training with small norms and scores as large as without, at a rate, with where it ends above the floor."""
+    model = multiplied(new_model(seed, CONFIG), SCORES_LARGER)
+    train(model, batches(seed), replace(RECIPE, learning_rate=rate))
+    return {"seed": seed, "rate": rate, "above": above_floor(model)}
+
+
 def wide(setting: str, seed: int) -> dict[str, Any]:
     """One training with small norms and twice the width, its matrices as `sweeps.WIDE_SPREADS` has them."""
     return swap(setting, seed, {"norm": SMALL / LARGE}, replace(WIDE, initializer_range=WIDE_SPREADS[setting]))
@@ -116,11 +125,6 @@ def at(rates: Iterable[float]) -> list[Recipe]:
     return [replace(RECIPE, learning_rate=rate) for rate in rates]
 
 
-def longer() -> list[Recipe]:
-    """The recipe, with more steps."""
-    return [replace(RECIPE, steps=steps) for steps in PATIENCE]
-
-
 # three times as fast; and a third as fast with as much more steps, so that the sum of the rates is what it was
 OTHER_RATES = (
     (replace(RECIPE, learning_rate=3 * RECIPE.learning_rate), BOARD),
@@ -129,14 +133,12 @@ OTHER_RATES = (
 SWEEPS = {  # name -> its runs, one after the other
     "board": lambda: (play(*chosen) for chosen in itertools.product(BOARD, SEEDS)),
     "patience": lambda: (
-        end(small, seed, replace(RECIPE, steps=n))
-        for small in (MATRICES, ("norm",))
-        for n in PATIENCE
-        for seed in SEEDS
+        end(small, seed, replace(RECIPE, steps=n)) for small, steps in PATIENCE.items() for n in steps for seed in SEEDS
     ),
     "rates": lambda: (end(*chosen) for chosen in itertools.product(((), MATRICES), SEEDS, at(RATES))),
     "other_rates": lambda: (end(small, 0, recipe) for recipe, those in OTHER_RATES for small in those),
     "norms": lambda: (norms(*chosen) for chosen in itertools.product(NORMS, SEEDS)),
+    "scores": lambda: (scores(*chosen) for chosen in itertools.product(SCORES_RATES, SEEDS)),
     "wide": lambda: (wide(*chosen) for chosen in itertools.product(WIDE_SPREADS, SEEDS)),
     "sizes": lambda: (size(*chosen) for chosen in itertools.product(WIDTHS, SEEDS)),
 }
