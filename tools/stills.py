@@ -59,8 +59,9 @@ _TAKE = r"""(prefix) => {
     let html = figure.outerHTML;
     for (const id of new Set(used)) html = html.replaceAll(`"${id}"`, `"${prefix}${ids.set(id).size}"`)
         .replaceAll(`#${id})`, `#${prefix}${ids.size})`);
-    // Steps instead of places pack to a fifth; where there are very many, whole pixels will do.
-    const scale = html.length > 60_000 ? 1 : 10;
+    // Steps instead of places pack to a fifth; where there are very many, as in dozens of stripes, whole pixels will do.
+    const isDense = figure.querySelectorAll(".mm-stripe").length > 60;
+    const scale = isDense || html.length > 60_000 ? 1 : 10;
     const round = (x) => Math.round(x * scale) / scale;
     const sizes = { M: 2, L: 2, C: 6, H: 1, V: 1, Z: 0 };
     const steps = (path) => {

@@ -112,8 +112,8 @@ def test_letters_are_the_angles_word_after_word(node, placement, louder):
     run = module.words_in(placement, louder)["angles"]
     sent = SinkingWords().angles[louder][placement]
     for letters, angles in zip(sent, run, strict=True):
-        threads = node.call("figures/sinking_words/math", "threadsOf", [letters, 32])
-        assert threads == [list(of_word) for of_word in zip(*angles, strict=True)]
+        threads = node.call("figures/sinking_words/math", "threadsOf", [letters, 16])
+        assert threads == [list(of_word) for of_word in zip(*angles[::2], strict=True)]
 
 
 def test_a_letter_is_a_change_of_an_angle(node):

@@ -1,7 +1,7 @@
 // The stream through the blocks in stripes, one for the embedding and for what each sublayer added, with its axis.
 
 import { svg, textAt, clamp, fmt, grouped, wordsOf } from "../../web/kit/kit.js";
-import { across, levels, ticks } from "../../web/kit/chart.js";
+import { across, levels, lineThrough, ticks } from "../../web/kit/chart.js";
 import { smoothPath } from "./math.js";
 import { residualStreamWords } from "./words.js";
 
@@ -51,7 +51,10 @@ function riverPoints(s, x, width) {
   return [...points, { ...end, at: out + 14 }, { ...leaving, at: out + 40 }, { ...leaving, at: width - 1 }];
 }
 
-/** A stripe for the embedding and for every sublayer, each from the floor up, so that the next one covers its rest. */
+/**
+ * A stripe for the embedding and for every sublayer, each from the floor up, so that the next one covers its rest. Where
+ * points are dense, straight lines look alike, and weigh half.
+ */
 function drawStripes(s, points, { y, floor }) {
   const ends = points.map(({ size, shares }) => {
     let sum = 0;
@@ -62,7 +65,7 @@ function drawStripes(s, points, { y, floor }) {
   const stripe = (_, part) => {
     const first = Math.min(Math.max(part - 1, 0), points.length - 2);
     const edge = points.slice(first).map(({ at }, i) => [at, ends[first + i][part]]);
-    const d = `M${smoothPath(edge)}V${floor}H${edge[0][0].toFixed(1)}Z`;
+    const d = `${s.isDense ? lineThrough(edge) : `M${smoothPath(edge)}`}V${floor}H${edge[0][0].toFixed(1)}Z`;
     const kind = part ? 2 - (part % 2) : 0;
     const early = part ? Math.round(88 - (46 * part) / (2 * s.depth)) : 100;
     const attrs = {

@@ -4,7 +4,7 @@ Every setting is a run of the small new MiniMind of `residual_stream`, whose att
 add more or less than a new model's. Shown are the sizes of the stream of both sequences, the angle of each word of the
 first one to its first word, and what is left of a word: by how much the last output moves if it is replaced. The ES
 module chooses among these runs and draws them. Angles travel as letters, a word after the other: the first says how far
-it is from RIGHT degrees, the others by how many degrees each block changes it.
+it is from RIGHT degrees, the others by how many degrees every EVERY blocks change it.
 """
 
 import itertools
@@ -37,6 +37,7 @@ SIDES = ("pre", "post")
 REPLACED = {"first": 0, "sixth": 5}  # words of the first sequence, each once replaced by another
 RIGHT = 90  # degrees, near which all words begin
 UNCHANGED = ord("P")  # the letter of no change
+EVERY = 2  # blocks between two angles that are sent: half the weight of a page, and no line looks different
 
 
 class SinkingWords(Figure):
@@ -141,8 +142,8 @@ def _of_all(numbers: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
 
 
 def _letters(angles: list[list[int]]) -> str:
-    """Whole degrees `[L+1][words]` as letters, word after word."""
-    of_words = [[RIGHT, *of_word] for of_word in zip(*angles, strict=True)]
+    """Whole degrees `[L+1][words]` as letters, word after word, after every EVERY blocks."""
+    of_words = [[RIGHT, *of_word] for of_word in zip(*angles[::EVERY], strict=True)]
     return "".join(chr(UNCHANGED + b - a) for of_word in of_words for a, b in itertools.pairwise(of_word))
 
 

@@ -12,6 +12,7 @@ import { sinkingWordsWords } from "./words.js";
 
 const LOUDNESS = [0.25, 0.5, 1, 2, 4, 8];
 const DEPTH = 32;
+const EVERY = 2; // blocks between two angles
 const SIXTH = 4; // its place among the words after the first
 const WIDEST = 110; // degrees
 const LEVELS = [0, 30, 60, 90];
@@ -24,7 +25,7 @@ function stateOf(model) {
   );
   const at = LOUDNESS.indexOf(loudness);
   const { first, sixth } = model.get("moved")[louder][placement];
-  const threads = threadsOf(model.get("angles")[louder][placement][at], DEPTH);
+  const threads = threadsOf(model.get("angles")[louder][placement][at], DEPTH / EVERY);
   return {
     placement,
     depth: DEPTH,
@@ -47,6 +48,7 @@ function streamOf(model, { placement }) {
     depth: DEPTH,
     finalNorm: true,
     isWhole: true,
+    isDense: true,
   };
 }
 
@@ -68,7 +70,7 @@ function createRiver(words, isCompact) {
   return { root, draw };
 }
 
-/** A line for each word: after every block, its angle to the first one. */
+/** A line for each word: its angle to the first one. */
 function createThreads(words, isCompact) {
   const root = svg("svg", { role: "img" });
 
@@ -85,7 +87,7 @@ function createThreads(words, isCompact) {
     const [top, height] = [26, heightOf(isCompact, width, [70, 78, 130])];
     const y = linear([0, WIDEST], [top + height, top]);
     const right = x(2 * DEPTH);
-    const threads = s.threads.map((angles) => lineThrough(angles.map((angle, i) => [x(2 * i), y(angle)])));
+    const threads = s.threads.map((angles) => lineThrough(angles.map((angle, i) => [x(2 * EVERY * i), y(angle)])));
     const line = (d, cls) => svg("path", { class: cls, d });
     const note = words.replaced(percentOf(s.sixth));
     setSize(root, width, top + height + (isCompact ? 42 : 24), `${words.angles}. ${note}.`);

@@ -8,13 +8,13 @@ export function mean(values) {
 const RIGHT = 90; // degrees, near which all words begin
 const UNCHANGED = "P".charCodeAt(0); // the letter of no change
 
-/** The line of each word over `depth` blocks, in degrees: [word][block]. A letter says how far an angle changes. */
-export function threadsOf(letters, depth) {
-  const every = depth + 1;
-  return Array.from({ length: letters.length / every }, (_, word) => {
+/** The line of each word, in degrees, at the start and after each of `steps`: a letter says how far an angle changes. */
+export function threadsOf(letters, steps) {
+  const places = steps + 1;
+  return Array.from({ length: letters.length / places }, (_, word) => {
     let angle = RIGHT;
-    return Array.from({ length: every }, (_, block) => {
-      angle += letters.charCodeAt(word * every + block) - UNCHANGED;
+    return Array.from({ length: places }, (_, place) => {
+      angle += letters.charCodeAt(word * places + place) - UNCHANGED;
       return angle;
     });
   });
