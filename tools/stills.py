@@ -59,7 +59,7 @@ _TAKE = r"""(prefix) => {
     let html = figure.outerHTML;
     for (const id of new Set(used)) html = html.replaceAll(`"${id}"`, `"${prefix}${ids.set(id).size}"`)
         .replaceAll(`#${id})`, `#${prefix}${ids.size})`);
-    // Steps instead of places pack to a fifth; where there are very many, as in dozens of stripes, whole pixels will do.
+    // Steps instead of places pack to a fifth; where there are very many, or dozens of stripes, whole pixels will do.
     const isDense = figure.querySelectorAll(".mm-stripe").length > 60;
     const scale = isDense || html.length > 60_000 ? 1 : 10;
     const round = (x) => Math.round(x * scale) / scale;
