@@ -78,8 +78,8 @@ def scales(stretch: float, way: str = "pairs") -> tuple[Tensor, int]:
 def seen_from(model: MiniMindForCausalLM, scale: Tensor, near: int = 0) -> Iterator[None]:
     """Inside the block pair i sees a word d words away as if it were near + (d - near) * scale[i] words away.
 
-    Words up to `near` words away are where they are. Each score is computed twice, from the positions and from the
-    slowed ones, whose queries stand so much further on that both agree at `near`; its distance chooses.
+    Words up to `near` words away are where they are. Scores of near words are computed from the positions, all others
+    from the slowed ones, whose queries stand so much further on that both agree at `near`.
 
     Args:
         model: is read whole texts, without a cache.
