@@ -52,8 +52,8 @@ function riverPoints(s, x, width) {
 }
 
 /**
- * A stripe for the embedding and for every sublayer, each from the floor up, so that the next one covers its rest. Where
- * points are dense, straight lines look alike, and weigh half.
+ * A stripe for the embedding and for every sublayer, each from the floor up, so that the next one covers its rest.
+ * Where points are dense, straight lines look alike, and weigh half.
  */
 function drawStripes(s, points, { y, floor }) {
   const ends = points.map(({ size, shares }) => {
