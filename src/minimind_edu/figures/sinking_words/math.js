@@ -8,7 +8,7 @@ export function mean(values) {
 const RIGHT = 90; // degrees, near which all words begin
 const UNCHANGED = "P".charCodeAt(0); // the letter of no change
 
-/** The line of each word, in degrees, at the start and after each of `steps`: a letter says how far an angle changes. */
+/** The line of each word, in degrees, first and after each of `steps`: a letter says how far an angle changes. */
 export function threadsOf(letters, steps) {
   const places = steps + 1;
   return Array.from({ length: letters.length / places }, (_, word) => {
