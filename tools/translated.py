@@ -282,10 +282,10 @@ def literals_in(source: str, but_names: bool = False) -> list[ast.Constant]:
             left_out += [node.left, *node.comparators]
     within = {id(node) for node in left_out}
     strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    names = {node.value for node in strings if id(node) in within}
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    handed = {id(given) for call in calls for given in (*call.args, *(keyword.value for keyword in call.keywords))}
     if but_names:
+        names = {node.value for node in strings if id(node) in within}
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        handed = {id(given) for call in calls for given in (*call.args, *(keyword.value for keyword in call.keywords))}
         within |= {id(node) for node in strings if node.value in names and id(node) not in handed}
     return [node for node in strings if id(node) not in within]
 

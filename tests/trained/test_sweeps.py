@@ -150,6 +150,11 @@ def test_a_stored_swap_is_what_is_trained_now(name, setting):
     assert getattr(__main__, name)(setting, 1)["above"] == pytest.approx(stored["above"], abs=0.02)
 
 
+def test_a_stored_training_with_larger_scores_is_what_is_trained_now():
+    [stored] = [one for one in runs()["scores"] if (one["rate"], one["seed"]) == (SCORES_RATES[0], 1)]
+    assert __main__.scores(SCORES_RATES[0], 1)["above"] == pytest.approx(stored["above"], abs=0.02)
+
+
 def test_larger_queries_and_keys_give_small_norms_the_scores_of_large_ones():
     plain, made = initialized((), 0), multiplied(initialized((), 0), SCORES_LARGER)
     assert spread_of_scores(made) == pytest.approx(spread_of_scores(plain), rel=1e-3)

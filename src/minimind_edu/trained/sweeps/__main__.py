@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from minimind_edu import world
-from minimind_edu.model.config import MiniMindConfig
+from minimind_edu.model.model import MiniMindForCausalLM
 from minimind_edu.trained import stored
 from minimind_edu.trained.living import BATCH_SIZE, LENGTH, new_model, story_batches
 from minimind_edu.trained.sweeps import (
@@ -66,34 +66,33 @@ def play(small: Iterable[str], seed: int, recipe: Recipe = RECIPE) -> dict[str, 
 
 def end(small: Iterable[str], seed: int, recipe: Recipe) -> dict[str, Any]:
     """One training, with where it ends above the floor."""
-    model = initialized(small, seed)
+    above = reached(initialized(small, seed), seed, recipe)
+    return {"small": list(small), "seed": seed, "rate": recipe.learning_rate, "steps": recipe.steps, "above": above}
+
+
+def reached(model: MiniMindForCausalLM, seed: int, recipe: Recipe = RECIPE) -> float:
+    """Train a model; where it ends above the floor, in nats per word."""
     train(model, batches(seed), recipe)
-    rate, steps = recipe.learning_rate, recipe.steps
-    return {"small": list(small), "seed": seed, "rate": rate, "steps": steps, "above": above_floor(model)}
-
-
-def swap(setting: str, seed: int, factors: dict[str, float], config: MiniMindConfig = CONFIG) -> dict[str, Any]:
-    """One training of a model whose parameters were multiplied first, with where it ends above the floor."""
-    model = multiplied(new_model(seed, config), factors)
-    train(model, batches(seed), RECIPE)
-    return {"setting": setting, "seed": seed, "above": above_floor(model)}
+    return above_floor(model)
 
 
 def norms(setting: str, seed: int) -> dict[str, Any]:
     """One training of `sweeps.NORMS`."""
-    return swap(setting, seed, NORMS[setting])
+    model = multiplied(new_model(seed, CONFIG), NORMS[setting])
+    return {"setting": setting, "seed": seed, "above": reached(model, seed)}
 
 
 def scores(rate: float, seed: int) -> dict[str, Any]:
     """One training with small norms and scores as large as without, at a rate, with where it ends above the floor."""
     model = multiplied(new_model(seed, CONFIG), SCORES_LARGER)
-    train(model, batches(seed), replace(RECIPE, learning_rate=rate))
-    return {"seed": seed, "rate": rate, "above": above_floor(model)}
+    return {"seed": seed, "rate": rate, "above": reached(model, seed, replace(RECIPE, learning_rate=rate))}
 
 
 def wide(setting: str, seed: int) -> dict[str, Any]:
     """One training with small norms and twice the width, its matrices as `sweeps.WIDE_SPREADS` has them."""
-    return swap(setting, seed, {"norm": SMALL / LARGE}, replace(WIDE, initializer_range=WIDE_SPREADS[setting]))
+    config = replace(WIDE, initializer_range=WIDE_SPREADS[setting])
+    model = multiplied(new_model(seed, config), {"norm": SMALL / LARGE})
+    return {"setting": setting, "seed": seed, "above": reached(model, seed)}
 
 
 def size(width: int, seed: int, steps: int | None = None) -> dict[str, Any]:
