@@ -4,7 +4,7 @@ export const longerTextWords = {
   en: {
     title: "",
     titles: {
-      head: "Trained on 96 words, reading 384: how far should its slow pairs be stretched?",
+      head: "Trained on 96 words, reading 384: how much stretch does it need?",
       stretch: "As far as the text needs, and no further.",
       far: "Leave near words where they are, and too much stretch hardly costs.",
     },

@@ -1,10 +1,10 @@
-// The Chinese words of words.js as of 4af8371d.
+// The Chinese words of words.js as of 58e15e56.
 
 export const longerTextWords = {
   zh: {
     title: "",
     titles: {
-      head: "训练时 96 个词，现在读 384 个：慢的对该放慢几倍？",
+      head: "训练时 96 个词，现在读 384 个：该拉伸多少？",
       stretch: "文本要多长就拉多长，不要再多。",
       far: "近处的词原地不动，拉得太多也几乎无害。",
     },
