@@ -7,7 +7,7 @@ from cases import long_after
 from minimind_edu import world
 from minimind_edu.model.broken_caches import BUGS, read
 from minimind_edu.trained.living import living_model
-from minimind_edu.trained.living.broken import EARLIER, right_answers, right_by_last_place
+from minimind_edu.trained.living.broken import EARLIER, read_in_calls, right_answers, right_by_last_place, written
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +56,24 @@ def test_whoever_names_the_last_place_is_often_wrong():
     asked = [world.Question("where", world.encode(prompt), world.encode(answer)) for prompt, answer in told]
     assert right_by_last_place(asked) == 3
     assert [right_by_last_place([question]) for question in asked] == [0, 1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("bug", BUGS)
+@torch.no_grad()
+def test_what_a_broken_cache_writes_is_what_its_own_logits_choose(bug):
+    """A batch writes as each prompt alone, and reading what was written in the same calls gives the same words."""
+    model = living_model().double()
+    prompts = torch.from_numpy(world.stories(3, 8, seed=4))
+    words = written(model, bug, prompts, 4, chunk=3)
+    assert torch.equal(words[:1], written(model, bug, prompts[:1], 4, chunk=3))
+    logits = read_in_calls(model, bug, torch.cat([prompts, words], dim=1), prompt=8, chunk=3)
+    assert torch.equal(logits[:, 7:-1].argmax(-1), words)
+
+
+def test_a_right_cache_writes_what_is_written_without_one_and_each_bug_something_else():
+    model = living_model().double()
+    prompts = torch.from_numpy(world.encode("<s> Mia is in the garden. Leo is in the attic."))[None]
+    told = {bug: written(model, bug, prompts, 13, chunk=3).tolist()[0] for bug in BUGS}
+    assert told["none"] == model.generate(prompts, 13, eos_token_id=None, use_cache=False)[0, 9:].tolist()
+    assert len({tuple(words) for words in told.values()}) == len(BUGS)
+    assert written(model, "square", prompts, 13, chunk=9).tolist()[0] == told["none"]

@@ -8,7 +8,7 @@
     writers     who writes the lead of one word over another, and what is left of it without a head
     neurons     two neurons, a word of one language each, and the word that follows when they are exchanged
     divisors    the norms of its stream divide by fixed numbers, and what that does
-    broken      what it still answers when its cache has a bug
+    broken      what it still answers and writes when its cache has a bug
     copying     a smaller model that has learned to go on with what repeats itself, and how its heads do it
     rounding    what it loses when its weights take fewer bits
     written     the stories that it writes then, and their first impossible words
