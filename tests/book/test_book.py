@@ -341,6 +341,12 @@ def test_every_link_inside_the_book_leads_somewhere(html):
                 assert fragment in anchors_of(linked), f"{name} links to {target}"
 
 
+def test_the_word_that_begins_every_text_strikes_nothing_out(html):
+    """In a text without backticks `<s>` is HTML, and whatever follows it on the page would be crossed out."""
+    for name in [*PAGES, *(f"zh/{page}" for page in PAGES)]:
+        assert "<s>" not in text_of(html, name), name
+
+
 def test_first_page_of_the_folder_leads_to_the_book(page, html):
     page.goto((html / "index.html").as_uri())
     page.wait_for_url("**/book/index.html")

@@ -148,6 +148,14 @@ def test_markdown_is_plain(notebook):
             assert not found, f"cell {cell['id']} uses {found[0]!r}, which only the book understands"
 
 
+def test_a_text_writes_no_tag_but_what_folds_and_pictures(notebook):
+    """A `<s>` that is no code would strike out all that follows it."""
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            tags = set(re.findall(r"</?([a-z]+)\b[^>\n]*>", outside_code(text(cell))))
+            assert tags <= {"details", "summary", "img"}, f"cell {cell['id']} writes {tags}"
+
+
 def test_links_between_pages_lead_to_files(path, notebook):
     for cell in notebook["cells"]:
         for target in LINK.findall(outside_code(text(cell)) if cell["cell_type"] == "markdown" else ""):
