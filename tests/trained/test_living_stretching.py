@@ -117,11 +117,18 @@ def test_every_stored_loss_is_the_models(name, way, stretch):
     again(name, stretch, way)
 
 
+@pytest.mark.parametrize(("name", "stretch"), long_after(1, [("living", 8), ("twin", 7)]))
+def test_a_stored_loss_of_the_longest_texts_is_the_models(name, stretch):
+    [[losses]] = stretching.measured_in_the_longest(name, (stretch,), [stretching.LONGEST_SEEDS[0]])
+    assert stretching.results()[name]["longest"][stretch - 1, 0].tolist() == pytest.approx(losses, abs=0.002)
+
+
 @pytest.mark.parametrize("name", STORED)
 def test_what_the_lesson_says_of_both_models(name):
     """Each quarter is best at its own stretch, further costs more; the far way costs nothing near, and less far."""
     stored = stretching.results()[name]
-    assert {way: losses.shape for way, losses in stored.items()} == {way: (8, 10, 4) for way in stretching.WAYS}
+    shapes = {way: (8, 10, 4) for way in stretching.WAYS} | {"longest": (10, 5, 8)}
+    assert {way: losses.shape for way, losses in stored.items()} == shapes
     pairs, far, yarn = (stored[way].mean(1) for way in ("pairs", "far", "yarn"))
     assert pairs.argmin(0).tolist() == [0, 1, 2, 3]
     fitting = range(4)
@@ -130,16 +137,20 @@ def test_what_the_lesson_says_of_both_models(name):
     assert (ramp.abs() < 0.06).all() and (ramp < 0.0005).all()
     assert (far[3:, 3] < 0.8 * pairs[3, 3]).all() and (far[:, 0] < pairs[0, 0] + 0.006).all()
     assert far[7, 3] < far[3, 3]
+    assert stored["longest"].mean(1).argmin(0).tolist() == list(range(8))  # each eighth, too
 
 
 @pytest.mark.long
 def test_the_command_writes_what_the_book_reads(tmp_path, monkeypatch, capsys):
     few = partial(stretching.measured, ways=("pairs",), stretches=(1,), seeds=[11])
     monkeypatch.setattr(stretching, "measured", few)
+    fewer = partial(stretching.measured_in_the_longest, stretches=(1,), seeds=[11])
+    monkeypatch.setattr(stretching, "measured_in_the_longest", fewer)
     monkeypatch.setattr(sys, "argv", ["stretching", "--into", str(tmp_path / "results.json")])
     stretching.main()
     written = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert written.keys() == set(STORED)
     stored = stretching.results()["twin"]["pairs"][0, 0].tolist()
     assert written["twin"]["pairs"][0][0] == pytest.approx(stored, abs=0.002)
+    assert len(written["twin"]["longest"][0][0]) == 8
     assert "twin pairs 1" in capsys.readouterr().out

@@ -5,7 +5,7 @@ export const longerTextWords = {
     title: "",
     titles: {
       head: "Trained on 96 words, reading 384: how much stretch does it need?",
-      stretch: "As far as the text needs, and no further.",
+      stretch: "Red is what no training has shown.",
       far: "Leave near words where they are, and too much stretch hardly costs.",
     },
     caption:

@@ -1,11 +1,11 @@
-// The Chinese words of words.js as of 58e15e56.
+// The Chinese words of words.js as of 6affcc58.
 
 export const longerTextWords = {
   zh: {
     title: "",
     titles: {
       head: "训练时 96 个词，现在读 384 个：该拉伸多少？",
-      stretch: "文本要多长就拉多长，不要再多。",
+      stretch: "红色的，训练时从没见过。",
       far: "近处的词原地不动，拉得太多也几乎无害。",
     },
     caption:

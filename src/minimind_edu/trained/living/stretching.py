@@ -5,8 +5,8 @@ to angles in a longer text that no training has shown them. `seen_from` lets a m
 they are, pair by pair: as far away as in a shorter text, all of them or the far ones only. The judge is the world,
 whose exact probability of every next word is known.
 
-`python -m minimind_edu.trained.living.stretching` measures both stored models and writes `stretching.json`, in some ten
-minutes of one core. `--into FILE` writes somewhere else than where the book looks.
+`python -m minimind_edu.trained.living.stretching` measures both stored models and writes `stretching.json`, in some
+fifteen minutes of one core. `--into FILE` writes somewhere else than where the book looks.
 """
 
 import argparse
@@ -42,6 +42,9 @@ WAYS = ("pairs", "far", "yarn")
 SEEDS = range(11, 21)  # ten draws
 STORIES = 12  # in each draw,
 ROWS = 48  # of a table of scores at a time: what a word cannot see is not computed, and the rest stays in the cache
+LONGEST = 2 * LONGER  # words, 768: a second length at which the lesson's rule is tried,
+LONGEST_STRETCHES = tuple(range(1, 11))  # with stretches beyond the 8 that it needs
+LONGEST_SEEDS = range(11, 16)  # in five draws
 AT_ONCE = 4  # so many of them at a time: their scores fit into a processor's cache, and it takes half the time
 BETA_FAST = 4  # with YaRN's own 32 only pair 0 would keep its speed
 
@@ -88,7 +91,7 @@ def seen_from(model: MiniMindForCausalLM, scale: Tensor, near: int = 0) -> Itera
     """
     where = model.model.freqs_cos
     speed, scale = frequencies().to(scale), scale.to(torch.float64).cpu()
-    positions = torch.arange(LONGER, dtype=torch.float64)
+    positions = torch.arange(LONGEST, dtype=torch.float64)
 
     def tables(angles: Tensor) -> tuple[Tensor, Tensor]:  # [S, D/2] -> [S, 1, D] each
         doubled = angles.repeat(1, 2)[:, None]
@@ -169,9 +172,23 @@ def measured(name: str, ways: Any = WAYS, stretches: Any = STRETCHES, seeds: Any
     return losses
 
 
+@torch.no_grad()
+def measured_in_the_longest(name: str, stretches: Any = LONGEST_STRETCHES, seeds: Any = LONGEST_SEEDS) -> list[Any]:
+    """What a model loses in texts of 768 words: by stretch `[draws, eighths]`, in nats a word above the least."""
+    model, (ids, exact), losses = living_model(name), drawn(seeds, LONGEST), []
+    for stretch in stretches:
+        with seen_from(model, *scales(stretch)):
+            losses.append(above_least(model, ids, exact, LONGEST // LENGTH).tolist())
+        print(name, "longest", stretch, flush=True)
+    return losses
+
+
 @cache
 def results() -> dict[str, dict[str, Tensor]]:
-    """What is stored, by model and way: `[stretches, draws, quarters]` in nats a word above the least, float64."""
+    """What is stored, in nats a word above the least, float64: by model and way `[stretches, draws, quarters]`.
+
+    `longest` has what texts of 768 words lose, `[stretches, draws, eighths]`.
+    """
     losses = json.loads(RESULTS.read_text(encoding="utf-8"))
     return {
         name: {way: torch.tensor(rows, dtype=torch.float64) for way, rows in ways.items()}
@@ -183,7 +200,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     stored.add_into(parser)
     into = stored.place(parser, parser.parse_args().into, RESULTS)
-    found = stored.rounded({name: measured(name) for name in STORED})
+    found = stored.rounded({name: measured(name) | {"longest": measured_in_the_longest(name)} for name in STORED})
     stored.write(json.dumps(found) + "\n", into)
 
 
