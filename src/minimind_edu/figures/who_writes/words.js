@@ -5,14 +5,14 @@ export const whoWritesWords = {
     titleCompact: "Who wrote hall? Silence a head.",
     titles: {
       writers: "Silence one writer, and others write less",
-      models: "In both models, the heads that are needed most wrote next to nothing",
+      models: "Silence a head: does the lead lose only what it wrote?",
       words: "A value is more than its word",
     },
     title: "",
     captions: {
-      writers: "A ribbon is as thick as what it adds, in logits; dashed: with no head silenced.",
-      models: "A ribbon is as thick as what it adds, in logits; dashed: with no head silenced.",
-      words: "Below a word: its attention weight. A ribbon: what the head adds there; dashed: before the exchange.",
+      writers: "A ribbon is as thick as what it adds, in logits; pale: what it takes away. Dashed box: with no head silenced.",
+      models: "A ribbon is as thick as what it adds, in logits; pale: what it takes away. Dashed box: with no head silenced.",
+      words: "Below a word: its attention weight. A ribbon: what the head adds there; pale: what it takes away. Dashed box: before the exchange.",
     },
     caption: "",
     more: "More",
@@ -37,7 +37,7 @@ export const whoWritesWords = {
       `Without ${head}, which wrote ${written}, the lead is ${lead}: ${gone} ${isLess ? "less" : "more"}. ` +
       `Next word: ${word}, ${share} %.`,
     reads: ({ head, lead, words }) => `Head ${head} adds ${lead} to the lead. It reads ${words}.`,
-    exchange: (head) => `exchange what ${head} wrote at the two rooms`,
+    exchange: (head) => `exchange what ${head} wrote at the two rooms (section 6)`,
     read: (word, weight) => `${word} with ${weight}`,
     and: (parts) => parts.join(" and "),
   },
