@@ -22,9 +22,11 @@ from minimind_edu.trained.ablations.tables import (
     course,
     courses,
     distance,
+    doubled,
     given,
     main,
     sentences,
+    trained,
     watch,
 )
 
@@ -54,6 +56,16 @@ def test_what_scoring_has_is_given_to_the_table_that_reads():
     begin = {"reading": rows["reading"], "scoring": 2 * rows["scoring"]}
     wanted = {"apart": (1 - 0.25) / (1 + 0.25), "common": (9 - 1) / (9 + 1), "both": (9 - 0.25) / (9 + 0.25)}
     assert given(begin, rows) == pytest.approx(wanted)
+
+
+def test_a_difference_is_doubled_in_one_table_and_the_model_is_left_as_it_was():
+    *_, (_, model, live) = trained(0, steps=2)
+    rows = {name: table.detach().clone() for name, table in live.items()}
+    half = {name: table / 2 for name, table in rows.items()}
+    assert doubled(model, live, half, seed=5) == {name: pytest.approx(0) for name in rows}  # twice a half
+    further = doubled(model, live, {name: 50 * table for name, table in rows.items()}, seed=5)
+    assert min(further.values()) > 0.1
+    assert all(torch.equal(table, rows[name]) for name, table in live.items())
 
 
 @pytest.mark.long
@@ -119,6 +131,7 @@ def test_a_short_run_begins_like_the_stored_one(kind):
 def test_a_whole_run_ends_like_the_stored_one():
     stored, made = stored_one("no block", 1), course(1, "no block")
     assert made["given"] == pytest.approx(stored["given"], abs=0.02)
+    assert made["doubled"] == pytest.approx(stored["doubled"], abs=0.02)
     for name, table in made["tables"].items():
         for key, values in table.items():
             assert torch.allclose(torch.tensor(values), torch.tensor(stored["tables"][name][key]), atol=0.02), key
@@ -174,3 +187,10 @@ def test_only_scoring_removes_the_difference_unless_something_else_does():
 def test_scoring_removes_more_of_the_difference_elsewhere_too(kind):
     reading, scoring = (sum(at_the_end(kind, name)[2]) for name in ("reading", "scoring"))
     assert scoring < reading
+
+
+@pytest.mark.parametrize("kind", ("two", *ELSEWHERE))
+def test_twice_the_difference_costs_more_where_it_is_scored(kind):
+    costs = [one["doubled"] for one in courses() if one["kind"] == kind]
+    scoring, reading = (sum(cost[name] for cost in costs) / len(SEEDS) for name in ("scoring", "reading"))
+    assert scoring > {"two": 10, "Adam, decay": 1}.get(kind, 2) * reading

@@ -2,8 +2,7 @@
 
 export const twoTablesWords = {
   en: {
-    title: "Both tables learn who is alike. Only scoring also removes the difference.",
-    titleCompact: "Which table learns who is alike? Train, and see.",
+    title: "Which table learns who is alike? Train, and see.",
     caption:
       "Each dot is the mean cosine of the rows of two words, one seed. Full: words used alike; hollow: others. " +
       "Bars are means of five seeds. Distance: of the rows of two words used alike, compared with before training.",

@@ -1,9 +1,8 @@
-// The Chinese words of words.js as of 235ca990.
+// The Chinese words of words.js as of a8c7060b.
 
 export const twoTablesWords = {
   zh: {
-    title: "谁和谁相像，两张表都学会了。去掉差别的，只有打分。",
-    titleCompact: "两个词相像，是哪张表学会的？训练一下，看看。",
+    title: "两个词相像，是哪张表学会的？训练一下，看看。",
     caption:
       "每个点是一个种子：两个词的行的余弦，取平均。实心：用法相同的词；空心：其他的词。" +
       "竖条是五个种子的平均。距离：用法相同的两个词，与训练前相比。",

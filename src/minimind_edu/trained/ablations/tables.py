@@ -3,7 +3,8 @@ one core.
 
 A sentence has three words: 0 or 7, then 1 or 6, then 2 or 5, at random, so the two words of a pair can replace each
 other everywhere. A model of one block reads such sentences, once for each of KINDS and ELSEWHERE and each seed. The
-program stores how alike the rows of pairs and of all other words are after each of STOPS, and what a pair shares.
+program stores how alike the rows of pairs and of all other words are after each of STOPS, what a pair shares, and what
+it costs in each table to tell the words of a pair further apart.
 """
 
 import argparse
@@ -83,6 +84,25 @@ def watch(
 ) -> Iterator[tuple[int, dict[str, Tensor]]]:
     """Train by plain gradient descent; at each of STOPS and at the end, the step and for each table its rows `[V, E]`.
 
+    Args: as those of `trained`.
+    """
+    for step, _, tables in trained(seed, tied, small, decay, steps, rate, blocks, adam):
+        yield step, {name: table.detach().clone() for name, table in tables.items()}
+
+
+@one_thread()
+def trained(
+    seed: int,
+    tied: bool = False,
+    small: float = 1.0,
+    decay: float = 0.0,
+    steps: int = STOPS[-1],
+    rate: float = LEARNING_RATE,
+    blocks: int = 1,
+    adam: bool = False,
+) -> Iterator[tuple[int, MiniMindForCausalLM, dict[str, Tensor]]]:
+    """The training that `watch` looks at: the step, the model as it is then, and its tables, no copies.
+
     Args:
         seed: of the weights and of the sentences.
         tied: one table for both jobs.
@@ -103,7 +123,7 @@ def watch(
     optimizer = (torch.optim.Adam if adam else torch.optim.SGD)(model.parameters(), lr=rate)
     for step, batch in zip(range(steps + 1), sentences(seed), strict=False):
         if step in (*STOPS, steps):
-            yield step, {name: table.detach().clone() for name, table in tables.items()}
+            yield step, model, tables
         optimizer.zero_grad()
         loss = model(batch, labels=batch).loss
         assert loss is not None  # there were labels
@@ -157,13 +177,46 @@ def given(begin: dict[str, Tensor], end: dict[str, Tensor]) -> dict[str, float]:
     }
 
 
+@torch.no_grad()
+def doubled(
+    model: MiniMindForCausalLM, tables: dict[str, Tensor], begin: dict[str, Tensor], seed: int
+) -> dict[str, float]:
+    """How much the loss on ten fresh batches rises, if in one table the words of each pair are twice as far apart as
+    before training, and in the same directions. What they have in common stays; afterwards the model is as it was.
+
+    Args:
+        model: after training.
+        tables: its tables, the model's own tensors.
+        begin: their rows `[V, E]` before training.
+        seed: of the fresh batches.
+    """
+    first, second = torch.tensor(PAIRS).unbind(1)
+    fresh = [batch for batch, _ in zip(sentences(seed), range(10), strict=False)]
+
+    def loss() -> float:
+        return sum(model(batch, labels=batch).loss.item() for batch in fresh) / len(fresh)
+
+    usual, risen = loss(), {}
+    for name, table in tables.items():
+        kept, common, apart = table.clone(), parts(table)[0], 2 * parts(begin[name])[1]
+        table[first], table[second] = common + apart, common - apart
+        risen[name] = loss() - usual
+        table.copy_(kept)
+    return risen
+
+
 def course(seed: int, kind: str, steps: int | None = None) -> dict[str, Any]:
     """One training: for each table the cosines `[stop, couple]` of pairs and others, the distance `[stop]`, and at the
-    end the two lengths of `common_and_apart`; where there are two tables, also what is `given`."""
+    end the two lengths of `common_and_apart`; where there are two tables, also what is `given`, and what the difference
+    of before training costs when it is `doubled`."""
     how = dict((KINDS | ELSEWHERE)[kind])
     if steps:
         how["steps"] = steps
-    looks = [rows for _, rows in watch(seed, **how)]
+    looks, costs = [], {}
+    for step, model, live in trained(seed, **how):
+        looks.append({name: table.detach().clone() for name, table in live.items()})
+        if step == how.get("steps", STOPS[-1]):
+            costs = doubled(model, live, looks[0], 1000 + seed)
     tables = {}
     for name in looks[0]:
         rows = torch.stack([look[name] for look in looks])  # [stop, V, E]
@@ -175,7 +228,7 @@ def course(seed: int, kind: str, steps: int | None = None) -> dict[str, Any]:
             "apart": common_and_apart(rows[-1])[1],
         }
     result = {"kind": kind, "seed": seed, "tables": tables}
-    return result if len(tables) == 1 else result | {"given": given(looks[0], looks[-1])}
+    return result if len(tables) == 1 else result | {"given": given(looks[0], looks[-1]), "doubled": costs}
 
 
 def courses() -> list[dict[str, Any]]:
