@@ -4,7 +4,7 @@
     python -m minimind_edu.trained.living.repeating      younger models of its recipe, and their loops: ten minutes
     python -m minimind_edu.trained.ablations    chapter 13, two seeds for each of 17 variants: ten minutes
     python -m minimind_edu.trained.ablations.rates       and those that lose much, at two other rates: four minutes
-    python -m minimind_edu.trained.deep_sums    chapter 10, norms and large additions, three seeds: two minutes
+    python -m minimind_edu.trained.deep_sums    chapter 10, norms and large additions, three seeds: three minutes
     python -m minimind_edu.trained.sweeps       its board of five parts, learning rates and sizes: half an hour
     python -m minimind_edu.trained.routing      the routers of chapter 9, three seeds for each: a minute or two
     python -m minimind_edu.trained.routing.phone_book    and its phone books, three seeds for each: some 25 minutes

@@ -1,7 +1,7 @@
 """A deep and narrow model that is to learn sums: whether it does, with norms before or after what its sublayers add.
 
 Each number is the sum of the two before it, modulo 16. `o_proj`, `down_proj` or both may be multiplied before the first
-step. `python -m minimind_edu.trained.deep_sums` trains every setting with three seeds, two minutes of one core, and
+step. `python -m minimind_edu.trained.deep_sums` trains every setting with three seeds, three minutes of one core, and
 writes `deep_sums.json`; `--into FILE` writes somewhere else than where the book looks.
 """
 
@@ -54,6 +54,7 @@ SETTINGS: list[tuple[Case, dict[str, Any]]] = [
     (DROWNED, {"warmup": 20, "clip": 1.0}),
     (DROWNED, {"rate": 1e-3, "steps": 120}),
     (DROWNED, {"rate": 3e-4, "steps": 400}),
+    *(((placement, 1, 1), {"steps": 160}) for placement in PLACEMENTS),
 ]
 
 
