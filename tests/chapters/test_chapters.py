@@ -58,6 +58,7 @@ MOST_MISTAKES = 6  # on a deeper page
 
 # MyST's own syntax: only the book would understand it.
 MYST = re.compile(r"^(?:```|:::+)\{|\{[a-z][\w:-]*\}`|^\([\w-]+\)=$|^%|^\+\+\+", re.MULTILINE)
+TAG = re.compile(r"</?(?!details>|summary>)[a-zA-Z][^>\n]*>")
 IMAGE = re.compile(r"!\[([^\]]*)\]\(|<img\b([^>]*)>")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -146,6 +147,13 @@ def test_markdown_is_plain(notebook):
         if cell["cell_type"] == "markdown":
             found = MYST.search(outside_code(text(cell))) or re.search(r"^```\{", text(cell), re.MULTILINE)
             assert not found, f"cell {cell['id']} uses {found[0]!r}, which only the book understands"
+
+
+def test_a_chinese_lesson_has_no_tag_either():
+    for block in sorted((ROOT / "zh" / "chapters").rglob("*.md")):
+        written = re.sub(r"<!--.*?-->", "", block.read_text(encoding="utf-8"))
+        tag = TAG.search(outside_code(written))
+        assert not tag, f"{block.name} has {tag[0]!r}, which a page takes for HTML: write it as code"
 
 
 def test_a_text_writes_no_tag_but_what_folds_and_pictures(notebook):

@@ -9,7 +9,7 @@ export const mixtureWalkWords = {
       word: "One word: four scores, two answers, one sum",
       text: "Every row goes to its experts, and comes back to its place",
       weights: "One number divided by itself is 1",
-      load: "Left alone, a router soon has a favorite",
+      load: "Left alone, how will the router spread the words?",
     },
     caption: "",
     captions: {

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 353f7889.
+// The Chinese words of words.js as of 995a131d.
 
 export const mixtureWalkWords = {
   zh: {
@@ -7,7 +7,7 @@ export const mixtureWalkWords = {
       word: "一个词：四个得分，两个回答，一个和",
       text: "每一行都去找自己的专家，再回到原位",
       weights: "一个数除以它自己，总是 1",
-      load: "放着不管，路由器很快就会偏心",
+      load: "放着不管，路由器会怎样分这些词？",
     },
     caption: "",
     captions: {
