@@ -6,7 +6,7 @@ export const longerTextWords = {
     titles: {
       head: "Trained on 96 words, reading 384: how much stretch does it need?",
       stretch: "Red is what no training has shown.",
-      far: "Leave near words where they are, and too much stretch hardly costs.",
+      far: "Stretch 8 again: what if near words stay where they are?",
     },
     caption:
       "Bars: loss above the least possible, mean of ten draws of 12 stories; the thin line is their spread, dashes " +

@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of 6affcc58.
+// The Chinese words of words.js as of cf8d6b15.
 
 export const longerTextWords = {
   zh: {
@@ -6,7 +6,7 @@ export const longerTextWords = {
     titles: {
       head: "训练时 96 个词，现在读 384 个：该拉伸多少？",
       stretch: "红色的，训练时从没见过。",
-      far: "近处的词原地不动，拉得太多也几乎无害。",
+      far: "又是拉伸 8：近处的词原地不动，会怎样？",
     },
     caption:
       "柱子：损失比可能的最小值高出多少，是十组故事的平均，每组 12 个；细线是十组之间的波动，虚线是不拉伸时的高度。" +

@@ -10,9 +10,10 @@ export const whoWritesWords = {
     },
     title: "",
     captions: {
-      writers: "A ribbon is as thick as what it adds, in logits; pale: what it takes away. Dashed box: with no head silenced.",
-      models: "A ribbon is as thick as what it adds, in logits; pale: what it takes away. Dashed box: with no head silenced.",
-      words: "Below a word: its attention weight. A ribbon: what the head adds there; pale: what it takes away. Dashed box: before the exchange.",
+      writers: "A ribbon is as thick as what it adds, in logits; pale: takes away. Dashed box: with no head silenced.",
+      models: "A ribbon is as thick as what it adds, in logits; pale: takes away. Dashed box: with no head silenced.",
+      words:
+        "Below a word: its weight. Ribbon: what the head adds there; pale: takes away. Dashed: before the exchange.",
     },
     caption: "",
     more: "More",

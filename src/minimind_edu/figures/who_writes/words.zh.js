@@ -1,4 +1,4 @@
-// The Chinese words of words.js as of bf9b5ba9.
+// The Chinese words of words.js as of 889d897b.
 
 export const whoWritesWords = {
   zh: {
