@@ -71,23 +71,13 @@ def sentences(seed: int) -> Iterator[Tensor]:
         yield torch.from_numpy(np.array(PAIRS)[np.arange(len(PAIRS)), chosen].reshape(ROWS, -1))
 
 
-@one_thread()
-def watch(
-    seed: int,
-    tied: bool = False,
-    small: float = 1.0,
-    decay: float = 0.0,
-    steps: int = STOPS[-1],
-    rate: float = LEARNING_RATE,
-    blocks: int = 1,
-    adam: bool = False,
-) -> Iterator[tuple[int, dict[str, Tensor]]]:
-    """Train by plain gradient descent; at each of STOPS and at the end, the step and for each table its rows `[V, E]`.
+def watch(seed: int, **how: Any) -> Iterator[tuple[int, dict[str, Tensor]]]:
+    """At each of STOPS and at the end of a training: the step, and for each table its rows `[V, E]`.
 
     Args: as those of `trained`.
     """
-    for step, _, tables in trained(seed, tied, small, decay, steps, rate, blocks, adam):
-        yield step, {name: table.detach().clone() for name, table in tables.items()}
+    for step, _, tables in trained(seed, **how):
+        yield step, _copies(tables)
 
 
 @one_thread()
@@ -101,7 +91,8 @@ def trained(
     blocks: int = 1,
     adam: bool = False,
 ) -> Iterator[tuple[int, MiniMindForCausalLM, dict[str, Tensor]]]:
-    """The training that `watch` looks at: the step, the model as it is then, and its tables, no copies.
+    """Train by plain gradient descent; at each of STOPS and at the end, the step, the model as it is then, and its
+    tables, no copies. After the last look the model is trained no further.
 
     Args:
         seed: of the weights and of the sentences.
@@ -124,6 +115,8 @@ def trained(
     for step, batch in zip(range(steps + 1), sentences(seed), strict=False):
         if step in (*STOPS, steps):
             yield step, model, tables
+        if step == steps:
+            return
         optimizer.zero_grad()
         loss = model(batch, labels=batch).loss
         assert loss is not None  # there were labels
@@ -131,6 +124,10 @@ def trained(
         optimizer.step()
         for table in tables.values():
             table.data.mul_(1 - rate * decay)
+
+
+def _copies(tables: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: table.detach().clone() for name, table in tables.items()}
 
 
 def cosines(rows: Tensor, couples: tuple[tuple[int, int], ...]) -> Tensor:
@@ -212,11 +209,8 @@ def course(seed: int, kind: str, steps: int | None = None) -> dict[str, Any]:
     how = dict((KINDS | ELSEWHERE)[kind])
     if steps:
         how["steps"] = steps
-    looks, costs = [], {}
-    for step, model, live in trained(seed, **how):
-        looks.append({name: table.detach().clone() for name, table in live.items()})
-        if step == how.get("steps", STOPS[-1]):
-            costs = doubled(model, live, looks[0], 1000 + seed)
+    seen = [(_copies(live), model, live) for _, model, live in trained(seed, **how)]
+    looks = [rows for rows, _, _ in seen]
     tables = {}
     for name in looks[0]:
         rows = torch.stack([look[name] for look in looks])  # [stop, V, E]
@@ -228,7 +222,11 @@ def course(seed: int, kind: str, steps: int | None = None) -> dict[str, Any]:
             "apart": common_and_apart(rows[-1])[1],
         }
     result = {"kind": kind, "seed": seed, "tables": tables}
-    return result if len(tables) == 1 else result | {"given": given(looks[0], looks[-1]), "doubled": costs}
+    if len(tables) == 1:
+        return result
+    _, model, live = seen[-1]
+    costs = doubled(model, live, looks[0], 1000 + seed)
+    return result | {"given": given(looks[0], looks[-1]), "doubled": costs}
 
 
 def courses() -> list[dict[str, Any]]:
